@@ -5,10 +5,12 @@
 Jobs, each as the command of its name
     build                       counts, learns, and writes shards of ids
     count, vocab, encode        the steps of `build`, one by one
+    update                      adds files to a dataset, and removes rows
     source                      the lines that rows come from
     Result                      what a job returns: paths and manifests
     build_job                   the checked job of `build`, a BuildJob
-    BuildKeywords, CountKeywords, VocabKeywords, EncodeKeywords
+    BuildKeywords, CountKeywords, VocabKeywords,
+    EncodeKeywords, UpdateKeywords
                                 the types of options, for type checkers
 
 Transforms
@@ -30,9 +32,15 @@ from tokcore import __version__ as __version__
 from tokcore import exporter
 
 if typing.TYPE_CHECKING:  # what `_NAMES` says, for type checkers
-    from pipelines.calls import Result, build, build_job, count, encode, source, vocab
+    from pipelines.calls import Result, build, build_job, count, encode, source, update, vocab
     from pipelines.jobs.job import BuildJob
-    from pipelines.keyword_types import BuildKeywords, CountKeywords, EncodeKeywords, VocabKeywords
+    from pipelines.keyword_types import (
+        BuildKeywords,
+        CountKeywords,
+        EncodeKeywords,
+        UpdateKeywords,
+        VocabKeywords,
+    )
     from pipelines.transforms.count_tokens import CountTokens, CountTokensByElement, WriteCounts
     from pipelines.transforms.encode_blocks import EncodeBlocks, EncodedFeature, SplitShards
     from pipelines.transforms.learn_vocabulary import LearnVocabulary
@@ -42,15 +50,15 @@ if typing.TYPE_CHECKING:  # what `_NAMES` says, for type checkers
     __all__ = [
         'BuildJob', 'BuildKeywords', 'CountKeywords', 'CountTokens', 'CountTokensByElement',
         'EncodeBlocks', 'EncodeKeywords', 'EncodedFeature', 'LearnVocabulary', 'ReadCorpus', 'Result',
-        'SplitShards', 'VocabKeywords', 'WriteCounts', 'WriteShards', 'build', 'build_job', 'count',
-        'encode', 'source', 'vocab',
+        'SplitShards', 'UpdateKeywords', 'VocabKeywords', 'WriteCounts', 'WriteShards', 'build',
+        'build_job', 'count', 'encode', 'source', 'update', 'vocab',
     ]  # fmt: skip
 
 _NAMES = {
-    'pipelines.calls': ['Result', 'build', 'build_job', 'count', 'encode', 'source', 'vocab'],
+    'pipelines.calls': ['Result', 'build', 'build_job', 'count', 'encode', 'source', 'update', 'vocab'],
     'pipelines.jobs.job': ['BuildJob'],
     'pipelines.keyword_types': [
-        'BuildKeywords', 'CountKeywords', 'EncodeKeywords', 'VocabKeywords',
+        'BuildKeywords', 'CountKeywords', 'EncodeKeywords', 'UpdateKeywords', 'VocabKeywords',
     ],
     'pipelines.transforms.count_tokens': ['CountTokens', 'CountTokensByElement', 'WriteCounts'],
     'pipelines.transforms.encode_blocks': ['EncodeBlocks', 'EncodedFeature', 'SplitShards'],

@@ -1,4 +1,4 @@
-"""The commands as calls: `build`, `count`, `vocab`, `encode` and `source`, with their checks, claims and resume.
+"""The commands as calls: `build`, `count`, `vocab`, `encode`, `update` and `source`, with their checks, claims and resume.
 
     result = pipelines.build(tsv='pairs.tsv', name='enzh', vocab_size=32768, output='data/enzh')
     dataset = tokcore.open_dataset(result.path)
@@ -46,6 +46,7 @@ if typing.TYPE_CHECKING:
         BuildKeywords,
         CountKeywords,
         EncodeKeywords,
+        UpdateKeywords,
         VocabKeywords,
     )
     from pipelines.trust.where import FoundRow
@@ -210,6 +211,17 @@ def encode(
     return _run('encode', EncodeJob, job, options, beam_options)
 
 
+def update(dataset: str | os.PathLike, **options: Unpack[UpdateKeywords]) -> Result:
+    """Adds files to a dataset and removes rows, as `tokbeam update`; `dataset` is its folder.
+
+    Examples:
+        >>> more = pipelines.update('data/enzh', source='dev.en', target='dev.zh', output='data/more')
+        >>> more.manifest.lines[0].examples
+        420
+    """
+    return _run('update', EncodeJob, None, options, (), path=os.fspath(dataset))
+
+
 def build_job(
     job_file: JobFile | None = None,
     *,
@@ -221,7 +233,7 @@ def build_job(
     Examples:
         >>> job = pipelines.build_job(text='train.en', scheme='byte', name='en', shards=1, output='data/en')
         >>> job.file_names
-        ['en-train-00000-of-00001', 'index/en-train-00000-of-00001']
+        ['en-train-00000-of-00001', 'index/en-train-00000-of-00001', 'index/corpus.jsonl']
     """
     made = _make('build', job_file, options, beam_options)
     assert isinstance(made, BuildJob)
@@ -236,7 +248,7 @@ def source(
     job: JobFile | None = None,
     workers: int | None = None,
 ) -> list[FoundRow]:
-    """Returns where rows of a dataset come from, as `tokbeam where`, in one pass over the corpus.
+    """Returns where rows of a dataset come from, as `tokbeam where`; only their files are read.
 
     Each has, among others, `place.files`, `place.line`, `texts`, `pieces`, and `is_stored`: whether the
     shard has that row, byte for byte.
@@ -266,7 +278,7 @@ def source(
     job_file = None if job is None else os.fspath(job)
     numbers = tuple(operator.index(row) for row in rows)
     return find_rows(
-        job_of(folder, manifest, job_file, workers),
+        job_of(folder, manifest, job_file, workers, takes_record=True),
         manifest,
         Wanted(split, rows=numbers),
         workers or usable_cores(),
@@ -281,6 +293,7 @@ def _run(
     job: Any,
     options: Mapping[str, Any],
     beam_options: Sequence[str],
+    **paths: str,
 ) -> Result:
     made: Job
     if isinstance(job, kinds):
@@ -288,7 +301,7 @@ def _run(
             raise TypeError(f'pipelines.{command} has a job, which has all options; leave them out')
         made = typing.cast(Job, job)
     else:
-        made = _make(command, job, options, beam_options)
+        made = _make(command, job, options, beam_options, **paths)
     progress = shown_progress(sys.stderr) if in_ipython() else contextlib.nullcontext()
     try:
         with progress:
@@ -308,6 +321,7 @@ def _make(
     job_file: Any,
     options: Mapping[str, Any],
     beam_options: Sequence[str],
+    **paths: str,
 ) -> Job:
     if job_file is not None and not isinstance(job_file, (str, os.PathLike)):
         raise TypeError(
@@ -320,14 +334,14 @@ def _make(
     known = known_commands()
     given = _given(known[command], options, f'pipelines.{command}')
     path = None if job_file is None else os.fspath(job_file)
-    finished = with_job_file(known, argparse.Namespace(command=command, **given), path)
+    finished = with_job_file(known, argparse.Namespace(command=command, **given, **paths), path)
     return make_job(finished, list(beam_options))
 
 
 def _given(command: Command, options: Mapping[str, Any], call: str) -> dict[str, object]:
     """Returns the values of keyword arguments as the parser of the command returns them."""
     known = {each.key: each for each in command.options if each.key not in _OF_THE_COMMAND}
-    scheme = options.get('scheme', known['scheme'].default)
+    scheme = options.get('scheme', known['scheme'].default if 'scheme' in known else None)
     for kind in (kind for group in command.groups for kind in group.kinds):
         if isinstance(kind, Choice) and isinstance(scheme, str) and scheme in kind.kinds:
             # In place of what stands for all schemes.

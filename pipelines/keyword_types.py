@@ -1,4 +1,4 @@
-"""The keyword arguments of `build`, `count`, `vocab` and `encode`, as the command has them.
+"""The keyword arguments of `build`, `count`, `vocab`, `encode` and `update`, as the command has them.
 
 Written by `python -m tests.keyword_types` from the declarations of the options; do not edit it.
 """
@@ -35,6 +35,13 @@ class _JobKeywords(TypedDict, total=False):
     markup: Literal['drop', 'text'] | None
     clean: str | Sequence[object] | None
     output: Path
+    workers: int | None
+    overwrite: bool
+
+
+class _ReadingKeywords(TypedDict, total=False):
+    """Of jobs that read a whole corpus."""
+
     normalizer: Literal['bert', 'bert-original']
     lower_case: bool
     strip_accents: Literal['auto', 'yes', 'no']
@@ -62,16 +69,14 @@ class _JobKeywords(TypedDict, total=False):
     pattern: str | Sequence[str]
     add_prefix_space: bool
     split: Literal['space', 'unicode']
-    workers: int | None
     max_line_size: int | str
     on_error: int | str
     keep_rejected: bool
     work: Path | None
-    overwrite: bool
 
 
-class _DatasetKeywords(TypedDict, total=False):
-    """Of jobs that write a dataset."""
+class _SplitKeywords(TypedDict, total=False):
+    """Of jobs that read all splits."""
 
     dev: Path | Sequence[Path]
     dev_source: Path | Sequence[Path]
@@ -79,6 +84,11 @@ class _DatasetKeywords(TypedDict, total=False):
     test: Path | Sequence[Path]
     test_source: Path | Sequence[Path]
     test_target: Path | Sequence[Path]
+
+
+class _DatasetKeywords(TypedDict, total=False):
+    """Of jobs that write a dataset."""
+
     name: str
     shards: int
     dev_share: str | None
@@ -98,6 +108,7 @@ class _DatasetKeywords(TypedDict, total=False):
         'array_record',
     ]
     pack: int | None
+    leave_out: Path | None
     end: int | str | None
     template: str | None
     max_word_length: int | None
@@ -127,7 +138,9 @@ class _LearningKeywords(TypedDict, total=False):
     extend: Path | None
 
 
-class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=False):
+class BuildKeywords(
+    _JobKeywords, _ReadingKeywords, _SplitKeywords, _DatasetKeywords, _LearningKeywords, total=False
+):
     """The options of `tokbeam build`.
 
     source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
@@ -190,6 +203,8 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
+    leave_out: leave out the rows of this list, with an address on each line, FILE:BYTE, as
+        where --json gives it
     end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
         where rows are packed as they are read; none: nothing does (default: the vocabulary's)
     output: folder for the result
@@ -295,7 +310,7 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     memory: int | str | None
 
 
-class CountKeywords(_JobKeywords, total=False):
+class CountKeywords(_JobKeywords, _ReadingKeywords, total=False):
     """The options of `tokbeam count`.
 
     source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
@@ -393,7 +408,7 @@ class CountKeywords(_JobKeywords, total=False):
     vocab_sample: str | None
 
 
-class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
+class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=False):
     """The options of `tokbeam vocab`.
 
     source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
@@ -517,7 +532,7 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     memory: int | str | None
 
 
-class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
+class EncodeKeywords(_JobKeywords, _ReadingKeywords, _SplitKeywords, _DatasetKeywords, total=False):
     """The options of `tokbeam encode`.
 
     source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
@@ -619,6 +634,8 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
+    leave_out: leave out the rows of this list, with an address on each line, FILE:BYTE, as
+        where --json gives it
     end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
         where rows are packed as they are read; none: nothing does (default: the vocabulary's)
     output: folder for the result
@@ -652,3 +669,23 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained'] | None
     memory: int | str | None
     max_unknown: str
+
+
+class UpdateKeywords(_JobKeywords, _SplitKeywords, total=False):
+    """The options of `tokbeam update`; those of files are as of `EncodeKeywords`.
+
+    job: a job file with the datasets that are added, after all that are there
+    remove: remove the rows of this list, with an address on each line, FILE:BYTE, as where
+        --json gives it
+    workers: files or work items that are read at once, from 1 to 1,024 (default: the cores that
+        this process may use)
+
+    Examples:
+        >>> options: pipelines.UpdateKeywords = {'source': 'dev.en', 'target': 'dev.zh'}
+        >>> result = pipelines.update('data/enzh', output='data/options', **options)
+        >>> result.manifest.stage
+        'encode'
+    """
+
+    job: Path | None
+    remove: Path | None

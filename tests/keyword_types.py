@@ -38,9 +38,14 @@ from __future__ import annotations
 
 '''
 
-_COMMANDS = ('build', 'count', 'vocab', 'encode')
+_COMMANDS = ('build', 'count', 'vocab', 'encode', 'update')
 _SHARED = {
     '_JobKeywords': ('Of every job.', _COMMANDS),
+    '_ReadingKeywords': (
+        'Of jobs that read a whole corpus.',
+        ('build', 'count', 'vocab', 'encode'),
+    ),
+    '_SplitKeywords': ('Of jobs that read all splits.', ('build', 'encode', 'update')),
     '_DatasetKeywords': ('Of jobs that write a dataset.', ('build', 'encode')),
     '_LearningKeywords': ('Of jobs that learn a vocabulary.', ('build', 'vocab')),
 }
@@ -89,6 +94,12 @@ _EXAMPLES = {
         >>> result.manifest.lines[0].examples
         20
     """,
+    'pipelines.UpdateKeywords': """
+        >>> options: pipelines.UpdateKeywords = {'source': 'dev.en', 'target': 'dev.zh'}
+        >>> result = pipelines.update('data/enzh', output='data/options', **options)
+        >>> result.manifest.stage
+        'encode'
+    """,
 }
 """What docstrings show of a class; `tests/unit/test_docstrings.py` has the files."""
 
@@ -134,7 +145,7 @@ def files() -> dict[pathlib.Path, str]:
             tokcore_classes,
         ),
         ROOT / 'pipelines/keyword_types.py': _module(
-            'The keyword arguments of `build`, `count`, `vocab` and `encode`, as the command has them.',
+            'The keyword arguments of `build`, `count`, `vocab`, `encode` and `update`, as the command has them.',
             _command_classes(),
         ),
     }
@@ -160,7 +171,10 @@ def _of(kinds: Iterable[Kind]) -> _Options:
 
 
 def _command_classes() -> list[str]:
-    """Each class documents all options of its command, and inherits the types of those that it shares."""
+    """Each class documents all options of its command, and inherits the types of those that it shares.
+
+    `update` has many options of `encode`, and documents the others.
+    """
     commands = {name: _of_command(name) for name in _COMMANDS}
     inherited: dict[str, set[str]] = {name: set() for name in _COMMANDS}
     classes = []
@@ -175,10 +189,17 @@ def _command_classes() -> list[str]:
             inherited[name] |= shared.keys()
     for name, options in commands.items():
         class_name, about = f'{name.capitalize()}Keywords', f'The options of `tokbeam {name}`.'
-        bases = ', '.join(base for base, (_, names) in _SHARED.items() if name in names)
+        helps = _helps(name)
+        if name == 'update':
+            about = f'{about[:-1]}; those of files are as of `EncodeKeywords`.'
+            of_encode = _helps('encode').items()
+            helps = {key: help for key, help in helps.items() if (key, help) not in of_encode}
+        bases = (
+            ', '.join(base for base, (_, names) in _SHARED.items() if name in names) or 'TypedDict'
+        )
         own = {key: option for key, option in options.items() if key not in inherited[name]}
         example = _EXAMPLES[f'pipelines.{class_name}']
-        classes.append(_class(class_name, about, own, _helps(name), bases, example))
+        classes.append(_class(class_name, about, own, helps, bases, example))
     return classes
 
 

@@ -94,10 +94,12 @@ def jobs() -> pipelines.Result:
         'output': 'v.subwords',
     }
     encoding: pipelines.EncodeKeywords = {'text': 'a.txt', 'vocab': 'v', 'output': 'encoded'}
+    updating: pipelines.UpdateKeywords = {'text': 'b.txt', 'remove': 'rows', 'output': 'updated'}
     for made in (
         pipelines.count(**counting),
         pipelines.vocab(**learning),
         pipelines.encode(**encoding),
+        pipelines.update('encoded', **updating),
     ):
         print(made.path, made.files, made.vocabularies, made.manifest.root)
     print(pipelines.source('out', 'train', [5, 7])[0].place.line)

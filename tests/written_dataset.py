@@ -8,10 +8,13 @@ import numpy as np
 
 from pipelines.foreign_formats.parquet import write_parquet
 from tokcore import open_dataset
+from tokcore.corpus.order_keys import order_keys
 from tokcore.encoding.encoder import EncodedSide
 from tokcore.format_numbers import DATASET
 from tokcore.kernels.bytes import row_offsets
-from tokcore.reading.shards import EncodedRows
+from tokcore.reading.manifest import DatasetManifest
+from tokcore.reading.record_index import Addresses, write_index
+from tokcore.reading.shards import EncodedRows, open_shard, row_sizes
 from tokcore.records.tfrecord import frame_examples
 
 
@@ -55,6 +58,21 @@ def framed(examples):
     ]
     rows = frame_examples(sides, np.zeros(len(examples), np.uint64))
     return rows.records.tobytes(), row_offsets(rows.lengths).tolist()
+
+
+def write_order(folder, numbers):
+    """Writes indexes by which the rows of `train` come in the order of these numbers in the corpus."""
+    dataset = open_dataset(folder)
+    keys = order_keys(0, np.argsort(numbers), 0)
+    for shard in DatasetManifest.read(folder).splits['train']:
+        rows = open_shard(shard, dataset.features, {}).read(0, shard.rows)[1]
+        ids = [np.diff(rows.offsets[name]) for name in dataset.features]
+        lengths = np.zeros(len(rows), np.int64)
+        if not shard.is_parquet:
+            lengths = np.concatenate([lengths[:0], *(each for each, _ in row_sizes(shard, ()))])
+        addresses = Addresses(lengths, keys[: shard.rows], np.stack([*ids, ids[0]], axis=1))
+        write_index(shard, len(ids), [addresses], not shard.is_parquet)
+        keys = keys[shard.rows :]
 
 
 def file_entry(name, rows, data):

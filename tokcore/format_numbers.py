@@ -29,13 +29,16 @@ MANIFESTS = {
 }
 """The number of the manifest that each command writes."""
 
+INDEX = 2
+"""`index/SHARD`: an entry for each row."""
+
 RECORDS = 1
 """`index/records.json` next to TFRecords of other programs."""
 
 ITERATOR_STATE = 6
 """What `state()` of an iterator over batches returns."""
 
-SHUFFLE = 3
+SHUFFLE = 4
 """`plan.json` of a shuffle, and its sorted runs: any change of the bytes that a plan leads to."""
 
 LEARNER_ROUNDS = 2

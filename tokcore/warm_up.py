@@ -223,7 +223,8 @@ def compile_records(_scheme: Scheme) -> None:
     for block in _blocks(splits):
         rows = encode_block(block, (_feature(scheme),), 0, splits, scheme.normalizer).rows
         lengths = rows.lengths.astype(np.uint32)
-        SortedRows.of(rows.keys, rows.records, row_offsets(lengths)[:-1], lengths).records()
+        starts = row_offsets(lengths)[:-1]
+        SortedRows.of(rows.keys, rows.records, starts, lengths, rows.sizes).records()
         sort_rows([FramedRows.from_bytes(part.to_bytes()) for _, part in split_by_bucket(rows, 2)])
 
 

@@ -21,7 +21,8 @@ class RunRecord:
 
     It is written before the first file gets its final name, so `files` also names what a killed run
     may have left. `requests` are those to object stores by the process that writes this, by their
-    kind; without requests the field is left out.
+    kind; without requests the field is left out. So is `previous`, the root of the dataset that was updated,
+    if none was.
     """
 
     inputs: tuple[tuple[str, int, float], ...]  # (path, stored size, modified)
@@ -30,12 +31,11 @@ class RunRecord:
     runner: tuple[str, ...] = ()
     job: str = ''
     requests: dict[str, int] = field(default_factory=dict)
+    previous: str = ''
 
     def to_json(self) -> bytes:
-        fields = dict(vars(self))
-        if not self.requests:
-            del fields['requests']
-        return json_bytes(fields)
+        optional = ('requests', 'previous')
+        return json_bytes({k: v for k, v in vars(self).items() if v or k not in optional})
 
     @classmethod
     def from_json(cls, data: bytes) -> 'RunRecord | None':
@@ -49,6 +49,7 @@ class RunRecord:
                 runner=tuple(fields['runner']),
                 job=str(fields.get('job', '')),
                 requests=dict(fields.get('requests', {})),
+                previous=str(fields.get('previous', '')),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return None

@@ -26,6 +26,7 @@ from pipelines.transforms.stats import REJECTED_FOLDER
 from tokcore.corpus.archives import archive_and_member
 from tokcore.corpus.formats import all_reasons
 from tokcore.corpus.stats import LineTally
+from tokcore.corpus.stretches import CORPUS_INDEX
 from tokcore.encoding.hub_folders import TOKENIZER_NAME
 from tokcore.encoding.scheme import Component, TokenRules
 from tokcore.errors import InputError
@@ -35,6 +36,7 @@ from tokcore.reading.record_index import INDEX_FOLDER
 from tokcore.records.manifest import (
     FILE_OF_SPLIT,
     MANIFEST_NAME,
+    REMOVED_NAME,
     SHARD_ENDINGS,
     SHARD_NAME,
     InputText,
@@ -47,7 +49,8 @@ from tokcore.text.unicode import UNICODE_VERSION
 _LOGGER = logging.getLogger(__name__)
 
 _DATASET_FILE = re.compile(
-    rf'({INDEX_FOLDER}/)?{SHARD_NAME}({SHARD_ENDINGS})?|{FILE_OF_SPLIT}|{VOCABULARY_FILE}|{TOKENIZER_FILE}'
+    rf'({INDEX_FOLDER}/)?{SHARD_NAME}({SHARD_ENDINGS})?|{re.escape(CORPUS_INDEX)}|{FILE_OF_SPLIT}|{VOCABULARY_FILE}|{TOKENIZER_FILE}'
+    rf'|{re.escape(REMOVED_NAME)}'
 )
 _MOST_DIFFERENCES = 6
 """Options that an error names."""
@@ -89,6 +92,7 @@ class StageKey:
     inputs: tuple[InputState, ...]
     rules: TokenRules
     unicode: str = UNICODE_VERSION
+    previous: str = ''  # the root of the dataset that was updated, for the record of the run
 
     def manifest(
         self, inputs: tuple[InputText, ...], lines: tuple[LineTally, ...] = (), **made
@@ -126,6 +130,7 @@ class StageKey:
             runner=tuple(runner),
             job=job,
             requests=requests or {},
+            previous=self.previous,
         )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, find_counts
+from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
 from pipelines.artifacts.vocabularies import (
     needs_no_vocabulary,
     scheme_of,
@@ -23,7 +24,7 @@ from pipelines.cli.inputs import (
     resolve_corpus,
     split_paths,
 )
-from pipelines.cli.job_file import job_text
+from pipelines.cli.job_file import job_text, read_job
 from pipelines.cli.summary import summary
 from pipelines.cli.terminal import print_lines, print_toml
 from pipelines.engines.engine import Engine, check_engine, choose_engine
@@ -42,11 +43,13 @@ from pipelines.jobs.job import (
     Job,
     MergeJob,
     PiecesJob,
+    PreviousDataset,
     TextToCount,
     VocabJob,
     VocabularyPaths,
 )
 from pipelines.jobs.reading import refuse_unfit
+from pipelines.jobs.recorded import read_corpus_index, recorded_corpus, with_added
 from pipelines.options.beam import url_without_secrets
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (
@@ -85,6 +88,7 @@ from tokcore.corpus.fields import LabelNames
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
+from tokcore.filters.leaving_out import Address, AddressedFiles
 from tokcore.options import flag, format_size, recorded
 from tokcore.records.manifest import ROOT_STAGES, Manifest, shard_name
 from tokcore.schemes import DEFAULT_SCHEME
@@ -96,12 +100,12 @@ _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
 
 def _named(options: argparse.Namespace) -> list[SplitPaths]:
     """Returns the datasets whose files are named, by options or in a job file."""
-    splits = SPLITS if options.command in ('build', 'encode') else SPLITS[:1]
+    splits = SPLITS if options.command in ('build', 'encode', 'update') else SPLITS[:1]
     datasets = split_paths(options, splits) if names_files(options) else []
     return [dataset for dataset in datasets if not dataset.is_cut_off]
 
 
-def _recorded_job(options: argparse.Namespace) -> str:
+def _text_of_job(options: argparse.Namespace) -> str:
     """Returns the job file of a dataset, for the record of its run; '' if none can stand for it."""
     if options.command not in ROOT_STAGES:
         return ''
@@ -117,7 +121,7 @@ def _recorded_job(options: argparse.Namespace) -> str:
 
 def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Runs the job that options ask for, or prints it, or what it would read and write; returns 0."""
-    if options.print_job:
+    if vars(options).get('print_job'):
         print_toml(job_text(known_commands()[options.command], options.given, _named(options)))
         return 0
     try:
@@ -125,7 +129,7 @@ def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     except InputsToFetch as missing:
         print_lines(missing.lines)
         return 0
-    if options.dry_run:
+    if vars(options).get('dry_run'):
         print_lines(dry_run(job))
     elif made := run_job(job):
         for line in summary(job, made, time.monotonic() - options.began):
@@ -164,10 +168,12 @@ def make_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Job:
         'count': _count_job,
         'vocab': _vocab_job,
         'encode': _encode_job,
+        'update': _update_job,
     }
     engine = check_engine(choose_engine(beam_flags, options.workers))
     output = filesystem.absolute(options.output)
-    work = filesystem.absolute(options.work) if options.work else None
+    given = vars(options).get('work')
+    work = filesystem.absolute(given) if given else None
     for option, path in (('--output', output), ('--work', work)):
         if path is not None:
             engine.runner.refuse_place(option, path)
@@ -302,6 +308,100 @@ def _encode_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
     )
 
 
+def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> EncodeJob:
+    folder, known = filesystem.absolute(options.path), known_commands()
+    manifest = read_dataset_manifest(folder)
+    output_format = manifest.options.get('output_format', TFRECORD)
+    if output_format != TFRECORD:
+        raise InputError(
+            f'{folder} holds its rows as {output_format:.60}, and TFRecords are updated; update the folder of '
+            'these, and convert the result'
+        )
+    newlines = read_corpus_index(folder, manifest)
+    before, listed = _recorded(folder, manifest)
+    if any(split.max_examples for split in before.splits):
+        raise InputError(
+            f'{folder} has a dataset with max_examples, of which other rows might be taken then; encode '
+            'the whole corpus again'
+        )
+    options = _recorded_options(options, folder, manifest)
+    if options.job is not None:
+        options.datasets = read_job(options.job, known, 'update')[1]
+    reads = [each.key for each in known['update'].options if each.option.reads]
+    has_files = bool(options.datasets or any(getattr(options, key) for key in reads))
+    if not has_files and options.remove is None:
+        raise InputError('give files to add, or rows to remove with --remove LIST')
+    added = Corpus((), ())
+    if has_files:
+        added = resolve_corpus(options, SPLITS, output, engine, before)
+    whole = with_added(before, added)
+    files = AddressedFiles(whole.splits)
+    listed, asked = files.relabelled(listed), set[Address]()
+    if options.remove is not None:
+        asked = files.read(filesystem.read_bytes(options.remove), options.remove) - listed
+    whole = whole.without(listed | asked)
+    job = _recorded_job(options, manifest, whole, engine, output)
+    before = before.without(asked - whole.added().left_out)
+    return dataclasses.replace(job, previous=PreviousDataset(folder, manifest, before, newlines))
+
+
+def job_of_record(
+    folder: str, manifest: Manifest, workers: int | None, beam_flags: Sequence[str]
+) -> EncodeJob:
+    """Returns a job that makes the rows of a dataset, from its manifest and the files that its last run read.
+
+    No file of the corpus is looked for.
+
+    Raises:
+        InputError: a file of the folder is missing or damaged.
+    """
+    corpus, _ = _recorded(folder, manifest)
+    options = argparse.Namespace(command='update', datasets={}, job_path=None, workers=workers)
+    options = _recorded_options(options, folder, manifest)
+    engine = check_engine(choose_engine(beam_flags, workers))
+    return _recorded_job(options, manifest, corpus, engine, folder)
+
+
+def _recorded(folder: str, manifest: Manifest) -> tuple[Corpus, set[Address]]:
+    """Returns the corpus of a dataset as it was read, without the rows that were removed, and these."""
+    corpus = recorded_corpus(manifest, read_run(os.path.join(folder, RUN_NAME)))
+    removed = set[Address]()
+    for path in (os.path.join(folder, file.name) for file in manifest.removed):
+        removed |= AddressedFiles(corpus.splits).read(filesystem.read_bytes(path), path)
+    return corpus.without(removed), removed
+
+
+def _recorded_options(
+    options: argparse.Namespace, folder: str, manifest: Manifest
+) -> argparse.Namespace:
+    """Returns options of `encode` with those of a dataset, whose vocabularies are in its folder."""
+    known = known_commands()
+    values = {each.key: each.default for each in known['encode'].options}
+    of_files = {each.key for each in known['update'].options}
+    values |= {
+        key: manifest.options[key] for key in values.keys() - of_files & manifest.options.keys()
+    }
+    values['vocab'] = tuple(os.path.join(folder, own.name) for own in manifest.vocabularies)
+    values['leave_out'] = None  # the manifest has a digest of the list
+    return argparse.Namespace(**values | vars(options))
+
+
+def _recorded_job(
+    options: argparse.Namespace, manifest: Manifest, corpus: Corpus, engine: Engine, output: str
+) -> EncodeJob:
+    """Returns the job that encodes a corpus as a dataset's was."""
+    values, vocabularies = manifest.options, _vocabulary_paths(options, corpus)
+    scheme = scheme_of(vocabularies.by_side.values(), options.scheme, values)
+    fields = field_values(DatasetOptions, vars(options)) | field_values(EndOptions, values)
+    return EncodeJob(
+        reading=_reading(options, corpus, scheme),
+        vocabularies=vocabularies,
+        dataset=EncodeOptions(**fields, encoding=options_from(scheme.encoding, values)),
+        output=output,
+        execution=_execution(options, engine, output, scheme),
+    )
+
+
 def _reading(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> CorpusReading:
     lines = options_from(LineOptions, vars(options))
     if rejection_limit(lines.on_error) is not None:
@@ -323,7 +423,7 @@ def _execution(
         work=filesystem.absolute(options.work) if options.work else None,
         overwrite=options.overwrite,
         read_beside=_read_beside(options),
-        text=_recorded_job(options),
+        text=_text_of_job(options),
         max_rejected=rejection_limit(options.on_error),
         memory_bytes=memory,
     )
@@ -334,8 +434,8 @@ def _read_beside(options: argparse.Namespace) -> tuple[str, ...]:
     of_datasets = [dataset.options for split in options.datasets.values() for dataset in split]
     values = [value for mapping in (vars(options), *of_datasets) for value in mapping.values()]
     paths = [value.path for value in values if isinstance(value, LabelNames)]
-    if options.job_path is not None:
-        paths.append(options.job_path)
+    paths += [path for path in (options.job_path, getattr(options, 'leave_out', None)) if path]
+    paths += [path for path in map(vars(options).get, ('job', 'remove')) if path]
     return tuple(map(filesystem.absolute, dict.fromkeys(paths)))
 
 

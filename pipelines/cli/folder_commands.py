@@ -1,17 +1,19 @@
 """The commands of datasets that are there: `verify` and `where` look at one, `convert` writes another."""
 
 import argparse
+import dataclasses
+import itertools
 import json
 import logging
 import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
-from pipelines.cli.commands import make_job
+from pipelines.cli.commands import job_of_record, make_job
 from pipelines.cli.parser import with_job_file
 from pipelines.cli.summary import rows_lost
 from pipelines.cli.terminal import format_amount, format_time, print_data, print_lines
@@ -25,10 +27,11 @@ from pipelines.options.reading import options_from
 from pipelines.shard_formats.formats import stored_format
 from pipelines.stages.convert import convert_dataset
 from pipelines.trust.rerun import Rerun, rerun
+from pipelines.trust.row_sources import found_again
 from pipelines.trust.verify import Verified, as_json, verify_folder
 from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
 from tokcore.errors import InputError
-from tokcore.filters.registry import filter_names
+from tokcore.filters.registry import is_code
 from tokcore.options import shown
 from tokcore.records.manifest import Manifest
 
@@ -81,7 +84,8 @@ def where(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     folder = filesystem.absolute(options.path)
     manifest = read_dataset_manifest(folder)
     wanted = _wanted(options)
-    job = job_of(folder, manifest, options.job, options.workers)
+    is_pass = wanted.text is not None
+    job = job_of(folder, manifest, options.job, options.workers, takes_record=not is_pass)
     count, rows = find_rows(job, manifest, wanted, workers_of(options), options.head)
     if options.json:
         print_data(json.dumps(row_fields(row), ensure_ascii=False) for row in rows)
@@ -172,6 +176,7 @@ def job_of(
     job_file: str | None,
     workers: int | None,
     beam_flags: Sequence[str] = (),
+    takes_record: bool = False,
 ) -> BuildJob | EncodeJob:
     """Returns the job that made a dataset, from its job file or from the record of its last run.
 
@@ -181,6 +186,8 @@ def job_of(
         job_file: its job file; None: what the last run recorded in the folder.
         workers: to run it with; None: as the job has it.
         beam_flags: options of Beam; none: it runs on this machine.
+        takes_record: whether it may have the files that its run has read without looking for them, and no
+            pass reads these.
 
     Raises:
         InputError: there is no record of it, or the record would run code.
@@ -192,6 +199,18 @@ def job_of(
         finished = with_job_file(known_commands(), typed, job_file)
     else:
         run = read_run(os.path.join(folder, RUN_NAME))
+        if (
+            run is not None
+            and (takes_record or not run.job)
+            and len(run.inputs) == len(manifest.inputs)
+        ):
+            recorded = job_of_record(folder, manifest, workers, beam_flags)
+            corpus = recorded.reading.corpus
+            _refuse_code(each.spec for split in corpus.splits for each in split.filters)
+            if takes_record:
+                return recorded
+            reading = dataclasses.replace(recorded.reading, corpus=found_again(corpus))
+            return dataclasses.replace(recorded, reading=reading)
         if run is None or not run.job:
             raise InputError(
                 f'{folder} has no record of the job that made it; give --job with its job file (the command '
@@ -202,26 +221,27 @@ def job_of(
             with open(path, 'w', encoding='utf-8') as file:
                 file.write(run.job)
             finished = with_job_file(known_commands(), typed, path)
-        _refuse_code(finished)
+        of_datasets = [each.clean for split in finished.datasets.values() for each in split]
+        _refuse_code(itertools.chain(finished.clean or (), *of_datasets))
         finished.job_path = None
         if manifest.stage == 'encode' and finished.vocab:
             # The vocabularies may be gone, and copies are here.
             finished.vocab = (folder,) * len(finished.vocab)
+        if manifest.removed:
+            finished.leave_out = os.path.join(folder, manifest.removed[0].name)
     finished.memory = None  # that of the job's own machine
     job = make_job(finished, beam_flags)
     assert isinstance(job, (BuildJob, EncodeJob))
     return job
 
 
-def _refuse_code(options: argparse.Namespace) -> None:
+def _refuse_code(specs: Iterable[str]) -> None:
     """Refuses filters that are functions: whoever wrote the folder would choose what is run."""
-    of_datasets = [dataset.clean for split in options.datasets.values() for dataset in split]
-    for spec in (spec for specs in (options.clean or (), *of_datasets) for spec in specs):
-        if spec.partition(':')[0] not in filter_names():
-            raise InputError(
-                f'the dataset was made with the filter {spec}, which is code; give --job with a job file '
-                'of yours to run it'
-            )
+    for spec in filter(is_code, specs):
+        raise InputError(
+            f'the dataset was made with the filter {spec}, which is code; give --job with a job file '
+            'of yours to run it'
+        )
 
 
 def workers_of(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`index`: files by which rows of a dataset are read by their numbers, or in the order of the corpus."""
+"""`index`: files by which rows of a dataset are read by their numbers, and found in the corpus."""
 
 import argparse
 import os
@@ -15,14 +15,11 @@ from tokcore.records.manifest import MANIFEST_NAME
 def index(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Writes the indexes of a dataset's shards, or of other TFRecords; returns the exit status."""
     path = options.path
-    if options.corpus_order:
-        print_lines(_with_corpus_order(options))
+    if is_object(path) or os.path.exists(os.path.join(path, MANIFEST_NAME)):
+        print_lines(_of_dataset(options))
         return 0
     if options.job is not None:
-        raise InputError('--job names how the corpus is read; give --corpus-order with it')
-    if is_object(path) or os.path.exists(os.path.join(path, MANIFEST_NAME)):
-        print_lines([f'{open_dataset(path).write_index()} shards of {path} have an index'])
-        return 0
+        raise InputError(f'--job names the corpus of a dataset, and {path} has no {MANIFEST_NAME}')
     skipped = index_of_others(path)
     dataset = open_dataset(path if os.path.isdir(path) else os.path.dirname(path) or os.curdir)
     lines = [
@@ -35,25 +32,25 @@ def index(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     return 0
 
 
-def _with_corpus_order(options: argparse.Namespace) -> list[str]:
+def _of_dataset(options: argparse.Namespace) -> list[str]:
     # Importing Beam takes seconds, and only the corpus needs it.
     from pipelines.artifacts.manifest import read_dataset_manifest
     from pipelines.cli.folder_commands import job_of
     from pipelines.engines.machine import usable_cores
     from pipelines.files import filesystem
-    from pipelines.trust.corpus_order import write_corpus_orders
+    from pipelines.trust.indexes import write_indexes
 
-    dataset = open_dataset(options.path)
-    if is_object(options.path):
-        raise InputError(
-            f'{options.path} is in an object store, and readers take a copy of it; give the folder of '
-            f'the copy, {dataset.folder}'
-        )
-    folder = filesystem.absolute(options.path)
-    manifest = read_dataset_manifest(folder)
-    job = job_of(folder, manifest, options.job, options.workers)
-    rows = write_corpus_orders(job, manifest, folder, options.workers or usable_cores())
-    lines = [f'{dataset.write_index()} shards of {options.path} have an index']
-    return lines + [
-        f'{split}: the order of {count:,} rows in the corpus' for split, count in rows.items()
-    ]
+    path, reason = options.path, 'the copy of an object store has no corpus'
+    if not is_object(path):
+        folder = filesystem.absolute(path)
+        try:
+            manifest = read_dataset_manifest(folder)
+            job = job_of(folder, manifest, options.job, options.workers)
+            count = write_indexes(job, manifest, folder, options.workers or usable_cores())
+            return [f'{count} shards of {path} have an index']
+        except InputError as error:
+            if options.job is not None:
+                raise
+            reason = str(error)
+    count = open_dataset(path).write_index()
+    return [f'{count} shards of {path} have an index, which was made without the corpus: {reason}']

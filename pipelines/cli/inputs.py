@@ -17,12 +17,14 @@ from pipelines.files.fetching import fetch_all, fetched_before
 from pipelines.files.hub import fetch_into, is_hub_address, to_be_fetched
 from pipelines.files.transfer import is_web_address
 from pipelines.jobs.corpus import Corpus, SplitPaths, find_corpus
+from pipelines.jobs.recorded import as_recorded
 from pipelines.options.job import PAIR_OF_FILES, DatasetOptions, formats_with_options
 from pipelines.options.reading import options_from
 from pipelines.transforms.read import find_files
 from tokcore.corpus.formats import CorpusFormat, format_of_files
 from tokcore.corpus.order_keys import key_ranges
 from tokcore.errors import InputError
+from tokcore.filters.leaving_out import AddressedFiles
 from tokcore.options import declared, flag, shown
 
 _USUAL_NAME = 255  # bytes, if the system states no limit; all usual filesystems have this one
@@ -42,7 +44,11 @@ class InputsToFetch(Exception):
 
 
 def resolve_corpus(
-    options: argparse.Namespace, splits: Sequence[str], folder: str, engine: Engine
+    options: argparse.Namespace,
+    splits: Sequence[str],
+    folder: str,
+    engine: Engine,
+    before: Corpus | None = None,
 ) -> Corpus:
     """Returns the corpus of some splits.
 
@@ -51,12 +57,15 @@ def resolve_corpus(
         splits: that the command reads.
         folder: of the output; the default work folder is in it.
         engine: what runs the job; workers on other machines read what is fetched in the work folder.
+        before: the corpus of the dataset to which this one is added.
 
     Raises:
         InputError: the inputs of the splits do not go together, do not exist, or cannot be fetched.
         InputsToFetch: of a dry run, after all other paths were looked up.
     """
     datasets, keeps = split_paths(options, splits), options.keep_rejected
+    if before is not None:
+        datasets = [as_recorded(dataset, before) for dataset in datasets]
     paths = [path for dataset in datasets for role in dataset.paths.values() for path in role]
     work = WorkFolder(filesystem.absolute(options.work) if options.work else None, folder).path
     fetch_into(None if engine.runner.is_local else os.path.join(work, 'hub'))
@@ -71,12 +80,15 @@ def resolve_corpus(
             raise InputsToFetch(missing)
     else:
         fetched = fetch_all(paths, work)
-    corpus = find_corpus(datasets, fetched, keeps)
-    if keeps and not any(split.filters for split in corpus.splits):
+    corpus = find_corpus(datasets, fetched, keeps, is_added=before is not None)
+    if before is None and keeps and not any(split.filters for split in corpus.splits):
         raise InputError(
             '--keep-rejected keeps what --clean drops, and no split has it; leave it out (with '
             '--on-error=skip lines that cannot be used are kept in any case)'
         )
+    if getattr(options, 'leave_out', None):  # not of `count` and `vocab`
+        data = filesystem.read_bytes(options.leave_out)
+        corpus = corpus.without(AddressedFiles(corpus.splits).read(data, options.leave_out))
     return corpus
 
 

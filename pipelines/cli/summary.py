@@ -46,6 +46,8 @@ def _tally(lines: LineTally, made: Manifest, job: Job) -> str:
         parts.append(f'{lines.beyond_max_examples:,} beyond max_examples')
     if lines.not_sampled:
         parts.append(f'{lines.not_sampled:,} outside the sample')
+    if lines.removed:
+        parts.append(f'{lines.removed:,} removed')
     dropped = sum(lines.filtered.values())
     for count, what, reasons in [
         (lines.rejected, 'left out', lines.left_out),

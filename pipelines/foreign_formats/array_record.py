@@ -17,9 +17,8 @@ from pipelines.shard_formats.shard_format import (
     ConvertedFormat,
     Shard,
     StoredDataset,
-    SummedFile,
 )
-from pipelines.transforms.stats import WrittenFile
+from pipelines.transforms.stats import SummedFile, WrittenFile
 from tokcore.encoding.encoder import EncodedSide
 from tokcore.errors import InputError, missing_package
 from tokcore.kernels.bytes import row_offsets
@@ -164,7 +163,7 @@ def _check_records(path: str, examples: ExampleParser, findings: Findings) -> in
             bounds = row_offsets(np.array([len(record) for record in records], np.int64))
             bounds_of_records = read_only(np.array([bounds[:-1], np.diff(bounds)]))
             data = read_only(np.frombuffer(b''.join(records), np.uint8))
-            for number in examples.unparsed(data, bounds_of_records).tolist():
+            for number in examples.count(data, bounds_of_records)[1].tolist():
                 try:
                     examples.parse_in_python(records[number])
                 except ValueError as error:

@@ -30,7 +30,6 @@ from pipelines.shard_formats.shard_format import (
     ConvertedFormat,
     Shard,
     StoredDataset,
-    SummedFile,
     bytes_of_ids,
     dropped_rows,
     mapped_bytes,
@@ -38,7 +37,7 @@ from pipelines.shard_formats.shard_format import (
     rows_of_ids,
     what_ends,
 )
-from pipelines.transforms.stats import WrittenFile
+from pipelines.transforms.stats import SummedFile, WrittenFile
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.checking import Advance, CheckedFile, Finding, Findings, Sums, check_bytes

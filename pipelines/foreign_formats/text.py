@@ -14,10 +14,9 @@ from pipelines.shard_formats.shard_format import (
     ConvertedFormat,
     Shard,
     StoredDataset,
-    SummedFile,
     parse_rows,
 )
-from pipelines.transforms.stats import WrittenFile
+from pipelines.transforms.stats import SummedFile, WrittenFile
 from tokcore.reading.checking import Advance, CheckedFile, check_lines
 from tokcore.reading.shards import EncodedRows
 from tokcore.records.manifest import Manifest, OutputFile

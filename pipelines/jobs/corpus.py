@@ -11,7 +11,7 @@ import itertools
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipelines.artifacts.outputs import InputState
@@ -24,12 +24,14 @@ from pipelines.transforms.read import MatchedFile, archive_lists, files_at, find
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists
 from tokcore.corpus.contents import Compression
-from tokcore.corpus.corpus import CorpusFile, FilterSpec, KeyRange, MemberFile, Split
+from tokcore.corpus.corpus import CorpusFile, FilterSpec, KeyRange, MemberFile, Split, split_of
 from tokcore.corpus.formats import CorpusFormat, corpus_format, format_reader
 from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
 from tokcore.corpus.storage import MOST_RATIO
+from tokcore.corpus.stretches import FileNewlines
 from tokcore.errors import InputError
+from tokcore.filters.leaving_out import Address, AddressedFiles
 from tokcore.filters.registry import filter_specs, try_filters
 from tokcore.options import flag
 from tokcore.records.manifest import InputText
@@ -53,6 +55,7 @@ class CorpusInput:
     side: int
     file: CorpusFile
     stored: StoredFile
+    recorded: InputText | None = None  # of a dataset that is updated: its entry, and it is not read
 
     def text(self, summary: TextSummary) -> InputText:
         """Returns the manifest's entry of the file; `summary` is of its whole text."""
@@ -75,13 +78,39 @@ class Corpus:
 
     splits: tuple[Split, ...]  # one for each dataset of a split
     inputs: tuple[CorpusInput, ...]
+    left_out: frozenset[Address] = frozenset()
+    is_added: bool = False  # to a dataset that is there: then it may have no rows
 
     def only(self, split: str) -> 'Corpus':
         """Returns the corpus of one split."""
-        return Corpus(
-            tuple(part for part in self.splits if part.name == split),
-            tuple(file for file in self.inputs if file.split == split),
+        return dataclasses.replace(
+            self,
+            splits=tuple(part for part in self.splits if part.name == split),
+            inputs=tuple(file for file in self.inputs if file.split == split),
         )
+
+    def without(self, addresses: Iterable[Address]) -> 'Corpus':
+        """Returns the corpus without some of its rows."""
+        left_out = frozenset(addresses)
+        places = {name: own.tobytes() for name, own in AddressedFiles.places(left_out).items()}
+        splits = tuple(
+            dataclasses.replace(split, left_out=places.get(split.name, b''))
+            for split in self.splits
+        )
+        return dataclasses.replace(self, splits=splits, left_out=left_out)
+
+    def added(self) -> 'Corpus':
+        """Returns what is added to a dataset that is there: all its datasets, with these files alone."""
+        inputs = tuple(each for each in self.inputs if each.recorded is None)
+        own = {(each.split, each.file_index) for each in inputs}
+        splits = []
+        for split in self.splits:
+            indexes = [index for index in split.file_indexes if (split.name, index) in own]
+            files = split.files[len(split.files) - len(indexes) :]
+            first = split.file_indexes.stop - len(indexes)
+            splits.append(dataclasses.replace(split, files=files, first_file_index=first))
+        left_out = frozenset(each for each in self.left_out if each.file.key in own)
+        return Corpus(tuple(splits), inputs, left_out, is_added=True)
 
     @property
     def split_names(self) -> tuple[str, ...]:
@@ -101,10 +130,8 @@ class Corpus:
     @property
     def most_text_bytes(self) -> int:
         """The most bytes of text that a file can hold."""
-        return max(
-            corpus_input.file.size * _most_ratio(corpus_input.file.compressed)
-            for corpus_input in self.inputs
-        )
+        sizes = [each.file.size * _most_ratio(each.file.compressed) for each in self.inputs]
+        return max(sizes, default=0)
 
     @property
     def may_have_parts(self) -> bool:
@@ -127,7 +154,9 @@ class Corpus:
                 file.split,
                 file.role,
                 file.stored,
-                functools.partial(checksum, file),
+                functools.partial(dataclasses.replace, file.recorded)
+                if file.recorded
+                else functools.partial(checksum, file),
                 file.file.archive.path if isinstance(file.file, MemberFile) else None,
             )
             for file in self.inputs
@@ -185,6 +214,7 @@ def find_corpus(
     datasets: Sequence[SplitPaths],
     fetched: Mapping[str, FetchedFile] | None = None,
     keeps_dropped: bool = False,
+    is_added: bool = False,
 ) -> Corpus:
     """Finds the files of all splits.
 
@@ -192,6 +222,7 @@ def find_corpus(
         datasets: of all splits.
         fetched: the files of those paths that are web addresses.
         keeps_dropped: whether the rows that filters drop are kept.
+        is_added: whether they are added to a dataset that is there; then they may be empty.
 
     Raises:
         InputError: a path that does not exist or cannot be read, files that do not pair, or a
@@ -217,7 +248,7 @@ def find_corpus(
         found += itertools.chain.from_iterable(rows)
         files = [tuple(file.file for file in row) for row in rows]
         _check(kind, files)
-        if not any(first.size or first.compressed for first, *_ in files):
+        if not is_added and not any(first.size or first.compressed for first, *_ in files):
             names = ', '.join(first.path for first, *_ in files)
             raise InputError(
                 f'the {dataset.split} corpus is empty: no byte in {names}; check the files'
@@ -235,34 +266,51 @@ def find_corpus(
         ]
     warn_of_repeated(splits)
     warn_of_nuls(found)
-    return Corpus(tuple(splits), tuple(inputs))
+    return Corpus(tuple(splits), tuple(inputs), is_added=is_added)
 
 
-def input_texts(corpus: Corpus, checksums: Sequence[RangeChecksum]) -> tuple[InputText, ...]:
+def newlines_of(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[FileNewlines]:
+    """Returns the line feeds of each input, from the checksums of the ranges that were read."""
+    found: list[FileNewlines] = []
+    for each, ranges in _by_input(corpus, checksums):
+        counts: collections.Counter[int] = collections.Counter()
+        for stretch, count in itertools.chain.from_iterable(own.newlines for own in ranges):
+            counts[stretch] += count
+        split = split_of(corpus.splits, each.split, each.file_index)
+        has_lines = split is not None and split.format.identity == 'offset'
+        last = max(counts, default=-1)
+        found.append(tuple(counts[at] for at in range(last + 1)) if has_lines else None)
+    return found
+
+
+def input_texts(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> tuple[InputText, ...]:
     """Returns the manifest's inputs from the checksums of the ranges that were read.
 
     Raises:
         RuntimeError: a file was not read exactly once, from its first byte to its last.
     """
-    by_file: dict[tuple[str, int, int], list[RangeChecksum]] = {}
-    for checksum in checksums:
-        by_file.setdefault((checksum.split, checksum.file_index, checksum.side), []).append(
-            checksum
-        )
     texts = []
-    for corpus_input in corpus.inputs:
+    for corpus_input, ranges in _by_input(corpus, checksums):
         length = None if corpus_input.file.compressed else corpus_input.file.size
         try:
-            summary = join_checksums(
-                by_file.get((corpus_input.split, corpus_input.file_index, corpus_input.side), ()),
-                length,
-            )
+            summary = join_checksums(ranges, length)
         except ValueError as error:
             raise RuntimeError(
                 f'{corpus_input.file.path} was not read exactly once: {error}'
             ) from error
         texts.append(corpus_input.text(summary))
     return tuple(texts)
+
+
+def _by_input(
+    corpus: Corpus, checksums: Iterable[RangeChecksum]
+) -> Iterator[tuple[CorpusInput, list[RangeChecksum]]]:
+    by_file: dict[tuple[str, int, int], list[RangeChecksum]] = {}
+    for checksum in checksums:
+        key = checksum.split, checksum.file_index, checksum.side
+        by_file.setdefault(key, []).append(checksum)
+    for each in corpus.inputs:
+        yield each, by_file.get((each.split, each.file_index, each.side), [])
 
 
 def input_checksums(inputs: Sequence[CorpusInput]) -> Callable[[CorpusInput], InputText]:

@@ -6,6 +6,7 @@ again. Its `Execution` changes no byte.
 """
 
 import dataclasses
+import hashlib
 import itertools
 import os
 from collections.abc import Sequence
@@ -25,7 +26,6 @@ from pipelines.artifacts.vocabularies import (
 from pipelines.engines.engine import Engine
 from pipelines.jobs.corpus import Corpus
 from pipelines.options.job import (
-    TFRECORD,
     DatasetOptions,
     EndOptions,
     LineOptions,
@@ -37,14 +37,22 @@ from pipelines.options.job import (
 )
 from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
 from pipelines.shard_formats.formats import shard_format
-from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
+from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from tokcore.corpus.corpus import ITEM_BYTES, Split
+from tokcore.corpus.stretches import CORPUS_INDEX, FileNewlines
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, TokenRules
+from tokcore.filters.leaving_out import list_of
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
 from tokcore.records.examples import Feature
-from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord, shard_name
+from tokcore.records.manifest import (
+    REMOVED_NAME,
+    Manifest,
+    OutputFile,
+    VocabularyRecord,
+    shard_name,
+)
 from tokcore.schemes import find_scheme
 
 BUFFER_BYTES = 256 << 20
@@ -115,21 +123,19 @@ class EncodeOptions(DatasetOptions, EndOptions):
         template = self.encoding.template
         return ends_of_documents(paths, scheme, template, self, self.output_format, read)
 
-    @property
-    def has_index(self) -> bool:
-        """Whether an index of its records is made for each shard."""
-        return self.output_format == TFRECORD
+    def encoder(self, features: Sequence[EncodedFeature], reading: 'CorpusReading') -> BlockEncoder:
+        """Returns what encodes the blocks that are read."""
+        splits, scheme = reading.corpus.splits, reading.scheme
+        return BlockEncoder(features, splits, self.seed, reading.on_error, scheme, self.encoding)
 
     def file_names(self, corpus: Corpus) -> list[str]:
         """Returns the names of all files of all shards, and of their indexes."""
         features = ('inputs', 'targets') if corpus.is_paired else ('targets',)
         shards = self.shard_names(corpus)
-        names = [
-            name
-            for shard in shards
-            for name in shard_format(self.output_format).file_names(shard, features)
-        ]
-        return [*names, *map(index_name, shards)] if self.has_index else names
+        names = [shard_format(self.output_format).file_names(shard, features) for shard in shards]
+        left_out = [REMOVED_NAME] if corpus.left_out else []
+        indexes = (index_name(of_shard[0]) for of_shard in names)
+        return [*itertools.chain(*names), *indexes, CORPUS_INDEX, *left_out]
 
     def shard_names(self, corpus: Corpus) -> list[str]:
         """Returns the names of all shards of all splits, as TFRecords."""
@@ -260,7 +266,7 @@ class BuildJob:
     def key(self) -> StageKey:
         """Returns what the result depends on."""
         reading, dataset = self.reading, self.dataset
-        of_splits = _options_of_splits(reading.corpus.splits)
+        of_splits = _options_of_corpus(reading.corpus)
         options = {
             **recorded(dataset, dataset.encoding, reading.scheme, reading),
             **of_splits,
@@ -300,7 +306,7 @@ class CountJob:
     def key(self, folder: CountsFolder) -> StageKey:
         """Returns what the counts of one of the folders depend on."""
         corpus = self.reading.corpus
-        of_splits = _options_of_splits(corpus.splits)
+        of_splits = _options_of_corpus(corpus)
         options = {'side': folder.side, **recorded(self.reading, self.sample), **of_splits}
         rules = (folder.scheme or self.reading.scheme).rules
         return StageKey('count', options, corpus.wanted_inputs(), rules)
@@ -359,7 +365,7 @@ class PiecesJob:
     def key(self, record: VocabularyRecord) -> StageKey:
         """Returns what the table of pieces depends on; `record` is of the codes."""
         corpus, scheme = self.reading.corpus, self.reading.scheme
-        of_splits = _options_of_splits(corpus.splits)
+        of_splits = _options_of_corpus(corpus)
         options = {
             'scheme': scheme.name,
             'side': self.side,
@@ -418,11 +424,28 @@ class VocabJob:
             of_text = recorded(self.scheme)
         else:
             read = self.source.reading.corpus
-            of_splits = _options_of_splits(self.source.reading.corpus.splits)
+            of_splits = _options_of_corpus(self.source.reading.corpus)
             recorded_text = recorded(self.scheme, self.source.reading, self.source.sample)
             of_text = {'side': self.source.side, **recorded_text, **of_splits}
         options = {'scheme': self.scheme.name, **of_text, **self.learning.for_manifest()}
         return StageKey('vocab', options, read.wanted_inputs(), self.scheme.rules)
+
+
+@dataclass(frozen=True)
+class PreviousDataset:
+    """A dataset that a job updates: its shards are merged with those of what is added, which alone is read.
+
+    Attributes:
+        folder: an absolute path.
+        manifest: of it.
+        corpus: of it, without the rows that are removed now.
+        newlines: of each of its inputs, as its index has them.
+    """
+
+    folder: str
+    manifest: Manifest
+    corpus: Corpus
+    newlines: Sequence[FileNewlines]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -436,6 +459,7 @@ class EncodeJob:
         output: a folder, an absolute path.
         execution: how it is run.
         unknown: how much of the text the vocabularies must know.
+        previous: the dataset that is updated, if there is one.
     """
 
     reading: CorpusReading
@@ -444,6 +468,7 @@ class EncodeJob:
     output: str
     execution: Execution
     unknown: UnknownOptions = UnknownOptions()
+    previous: PreviousDataset | None = None
     sample: ClassVar[SampleOptions] = SampleOptions()
 
     @property
@@ -463,24 +488,29 @@ class EncodeJob:
             for record in records
         ]
         reading, dataset = self.reading, self.dataset
-        of_splits = _options_of_splits(reading.corpus.splits)
+        of_splits = _options_of_corpus(reading.corpus)
         options = {
             **recorded(dataset, dataset.encoding, reading.scheme, reading),
             **of_splits,
             'vocabularies': vocabularies,
             'scheme': reading.scheme.name,
         }
-        return StageKey('encode', options, reading.corpus.wanted_inputs(), reading.scheme.rules)
+        previous = self.previous.manifest.root or '' if self.previous else ''
+        inputs, rules = reading.corpus.wanted_inputs(), reading.scheme.rules
+        return StageKey('encode', options, inputs, rules, previous=previous)
 
 
 Job = BuildJob | CountJob | MergeJob | PiecesJob | VocabJob | EncodeJob
 
 
-def _options_of_splits(splits: Sequence[Split]) -> dict[str, object]:
-    """Returns how files are read, by split, or by dataset where the job names datasets."""
+def _options_of_corpus(corpus: Corpus) -> dict[str, object]:
+    """Returns how files are read, by split, or by dataset where the job names datasets, and what is left out."""
+    splits, options = corpus.splits, dict[str, object]()
+    if corpus.left_out:
+        options['leave_out'] = hashlib.sha256(list_of(corpus.left_out)).hexdigest()
     if any(split.dataset or split.prefixes or split.max_examples for split in splits):
-        return {'datasets': [_dataset_record(split) for split in splits]}
-    return {
+        return options | {'datasets': [_dataset_record(split) for split in splits]}
+    return options | {
         name if split.name == 'train' else f'{split.name}_{name}': value
         for split in splits
         for name, value in {**split.format.options, **_filters_record(split)}.items()
@@ -507,6 +537,7 @@ def _dataset_record(split: Split) -> dict[str, object]:
     return {
         'split': split.name,
         'format': split.format.name,
+        'files': len(split.files),
         **split.format.options,
         **{name: value for name, value in optional.items() if value},
         **_filters_record(split),

@@ -20,7 +20,7 @@ import apache_beam as beam
 from pipelines.artifacts.outputs import refuse_losses
 from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
-from pipelines.jobs.corpus import Corpus, input_texts
+from pipelines.jobs.corpus import Corpus, input_texts, newlines_of
 from pipelines.jobs.job import CorpusReading, Execution
 from pipelines.options.job import RejectionLimit
 from pipelines.transforms.read import READING, CountedReads, MapToStats, ReadBlocks, bytes_unit
@@ -37,6 +37,7 @@ from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import CorpusFile, CorpusFormat, Split, WorkItem
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
+from tokcore.corpus.stretches import FileNewlines
 from tokcore.counts.sampling import (
     LineSample,
     RowSample,
@@ -416,6 +417,7 @@ class ReadStats:
     lines: tuple[LineTally, ...]
     rejected: tuple[OutputFile, ...] = ()
     datasets: tuple[LineTally, ...] = ()  # of each dataset that has a name
+    newlines: tuple[FileNewlines, ...] = ()  # of each input
 
 
 def write_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:
@@ -458,23 +460,15 @@ def read_job_stats(
     tallies = [row for row in rows if isinstance(row, LineTally)]
     if max_rejected is not None:
         refuse_losses(max_rejected, tallies)
-    inputs = input_texts(corpus, [row for row in rows if isinstance(row, RangeChecksum)])
-    by_dataset: dict[tuple[str, str], list[LineTally]] = {}
-    for tally in tallies:
-        by_dataset.setdefault((tally.split, tally.dataset), []).append(tally)
-    of_splits = [
-        add_tallies(split.name, by_dataset.get((split.name, split.dataset), ()))
-        for split in corpus.splits
-    ]
-    lines = [
-        dataclasses.replace(add_tallies(name, tallies), dataset='') for name in corpus.split_names
-    ]
+    checksums = [row for row in rows if isinstance(row, RangeChecksum)]
+    inputs, newlines = input_texts(corpus, checksums), newlines_of(corpus, checksums)
+    lines, of_splits = totals(corpus, tallies)
     for tally in lines:
         _warn_of_losses(tally)
     datasets = []
     kept = sum(tally.rejected for tally in tallies)
     for split, tally in zip(corpus.splits, of_splits, strict=True):
-        if tally.examples + tally.not_sampled == 0:
+        if tally.examples + tally.not_sampled == 0 and not corpus.is_added:
             raise _empty(corpus, split, tally)
         if split.keeps_dropped:
             kept += sum(tally.filtered.values())
@@ -489,7 +483,22 @@ def read_job_stats(
         tuple(dataclasses.replace(tally, unknown_words={}) for tally in of)
         for of in (lines, datasets)
     ]
-    return ReadStats(inputs, without_words[0], rejected, without_words[1])
+    return ReadStats(inputs, without_words[0], rejected, without_words[1], tuple(newlines))
+
+
+def totals(corpus: Corpus, tallies: Sequence[LineTally]) -> tuple[list[LineTally], list[LineTally]]:
+    """Returns the sums of the tallies of datasets: for each name of a split, and for each dataset of a corpus."""
+    by_dataset: dict[tuple[str, str], list[LineTally]] = {}
+    for tally in tallies:
+        by_dataset.setdefault((tally.split, tally.dataset), []).append(tally)
+    of_splits = [
+        add_tallies(split.name, by_dataset.get((split.name, split.dataset), ()))
+        for split in corpus.splits
+    ]
+    lines = [
+        dataclasses.replace(add_tallies(name, tallies), dataset='') for name in corpus.split_names
+    ]
+    return lines, of_splits
 
 
 def _empty(corpus: Corpus, split: Split, tally: LineTally) -> InputError:
@@ -505,7 +514,11 @@ def _empty(corpus: Corpus, split: Split, tally: LineTally) -> InputError:
         if file.split == split.name and file.file_index in split.file_indexes
     )
     what = f'dataset {split.dataset} of {split.name}' if split.dataset else f'{split.name} corpus'
-    left_out = {**tally.left_out, 'missing_side': tally.missing_side}
+    left_out = {
+        **tally.left_out,
+        'missing_side': tally.missing_side,
+        'removed': tally.removed,
+    }
     brackets = ''
     for how, counts in {'left out': left_out, 'filters dropped': tally.filtered}.items():
         items = ', '.join(f'{name} {count}' for name, count in counts.items() if count)

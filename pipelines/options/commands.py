@@ -9,11 +9,13 @@ from typing import Any
 
 from pipelines.options.folders import (
     CacheOptions,
+    CardOptions,
     CompareOptions,
     ConvertOptions,
     IndexOptions,
     InspectOptions,
     ReportOptions,
+    UpdateOptions,
     VerifyOptions,
     WhereOptions,
 )
@@ -161,10 +163,14 @@ joined: ….joined, TFRecords of input_ids, input_mask and segment_ids for each 
 array_record: ….array_record, the payloads of the TFRecords, by pip install '.[array-record]'."""
 
 _INDEX = """\
-index/ in the folder has a file for each shard, by which any row is read at once: build and encode write it,
-and this writes it again. DIR may also be a folder of TFRecords of another program, or one such file: their
-names say which split they are, and tokcore.open_dataset opens the folder. With --corpus-order it has
-SPLIT.corpus too, for batches with shuffle='corpus': the corpus is read once, and must not have changed."""
+index/ in the folder has a file for each shard, by which any row is read and found in the corpus: build, encode
+and convert write it, and this writes it again. The corpus is read once; if it is not there or has changed,
+rows can be read, and not found. DIR may also be a folder of TFRecords of another program, or one such file:
+their names say which split they are, and tokcore.open_dataset opens the folder."""
+
+_UPDATE = """\
+The result has the bytes and the root that `encode` gives of all files, those of DIR first, with --leave-out. The
+files of DIR are not read again and need not be there. DIR has TFRecords; convert makes other formats."""
 
 _EXPORT = """\
 The folder opens with the tool as it stands. Where the tool is installed, it encodes a sample of text, and
@@ -185,7 +191,7 @@ none are kept for this version and processor, up to 256 KiB run as plain Python,
 _MOST_CHARACTERS = 30
 """Of the words to choose from, as one word of the help, which is never broken."""
 
-JOBS = ('build', 'count', 'vocab', 'encode')
+JOBS = ('build', 'count', 'vocab', 'encode', 'update')
 """The commands that run pipelines, and keep work to continue from."""
 
 
@@ -277,6 +283,18 @@ def _commands_of(
             ),
             (*_CORPUS, *_OF_DATASET, 'vocab', 'template', 'pack'),
         ),
+        'update': Command(
+            'add files to a dataset and remove rows, without encoding the others again',
+            'pipelines.cli.commands:run_command',
+            (*splits, Group((UpdateOptions,))),
+            (
+                'tokbeam update out --text new.txt --output out.2',
+                'tokbeam update out --remove rows.txt --output out.2',
+            ),
+            ('text', 'source', 'target', 'remove', 'output'),
+            'DIR',
+            notes=_UPDATE,
+        ),
         'tokenize': Command(
             'lines of text on stdin to lines of ids on stdout',
             'pipelines.cli.line_commands:tokenize',
@@ -318,10 +336,10 @@ def _commands_of(
             notes=_NOTHING_WRITTEN,
         ),
         'index': Command(
-            'let rows of a dataset be read by their numbers, or as the corpus has them',
+            'let rows of a dataset be read by their numbers, and found in the corpus',
             'pipelines.cli.index_command:index',
             (Group((IndexOptions,)),),
-            ('tokbeam index out --corpus-order', 'tokbeam index tfrecords-of-others'),
+            ('tokbeam index out', 'tokbeam index tfrecords-of-others'),
             paths='DIR',
             notes=_INDEX,
         ),
@@ -382,10 +400,10 @@ def _commands_of(
         'card': Command(
             'print the card of a dataset, for a README.md next to its shards',
             'pipelines.report.commands:card',
-            (),
+            (Group((CardOptions,)),),
             (
-                'tokbeam card out',
                 'tokbeam card out > out/README.md',
+                'tokbeam card out --croissant > out/croissant.jsonld',
             ),
             paths='DIR',
             notes=_NOTHING_WRITTEN,

@@ -89,17 +89,46 @@ class ConvertOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UpdateOptions:
+    """What `update` adds to a dataset in addition to files, what it removes, and where the result goes."""
+
+    job: str | None = option(
+        'a job file with the datasets that are added, after all that are there',
+        path,
+        'JOB.toml',
+        default=None,
+    )
+    remove: str | None = option(
+        'remove the rows of this list, with an address on each line, FILE:BYTE, as where --json gives it',
+        path,
+        'LIST',
+        default=None,
+    )
+    output: str = option('folder for the result', output_path, 'DIR')
+    workers: int | None = _workers_option()
+    overwrite: bool = overwrite_option()
+    progress: str = progress_option()
+
+
+@dataclass(frozen=True, kw_only=True)
 class IndexOptions:
     """What `index` writes next to the shards."""
 
-    corpus_order: bool = option(
-        "write the order of the corpus too, for batches with shuffle='corpus'; the corpus is read once",
-        None,
-        default=False,
-    )
     job: str | None = _job_option()
     workers: int | None = _workers_option()
     progress: str = progress_option()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardOptions:
+    """What `card` prints."""
+
+    croissant: bool = option(
+        'print the card for programs, as Croissant 1.1: files, sources with sizes and dates, the root, and '
+        'sentences for you to replace',
+        None,
+        default=False,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -226,6 +226,12 @@ class DatasetOptions:
         unrecorded_default=True,
     )
     pack: int | None = pack_option('--output-format')
+    leave_out: str | None = option(
+        'leave out the rows of this list, with an address on each line, FILE:BYTE, as where --json gives it',
+        path,
+        'LIST',
+        default=None,
+    )
 
     @property
     def shares(self) -> dict[str, Fraction]:

@@ -27,6 +27,7 @@ from pipelines.report.comparison import (
     text_of_file,
     text_sections,
 )
+from pipelines.report.croissant import croissant
 from pipelines.report.figures import Figures, dataset_figures
 from pipelines.report.inspect import Entry, content_of, sampled, statistics
 from pipelines.report.page import report_page
@@ -148,8 +149,8 @@ def _print(options: argparse.Namespace, figures: Figures, page: Callable[[], str
 
 
 def card(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
-    """Prints the card of a dataset."""
-    text = dataset_card(filesystem.absolute(options.path))
+    """Prints the card of a dataset, for readers or for programs."""
+    text = (croissant if options.croissant else dataset_card)(filesystem.absolute(options.path))
     print_data(text.removesuffix('\n').split('\n'))
     return 0
 

@@ -311,7 +311,8 @@ class _ReadTextFn(beam.DoFn):
             tally.add(rows.sides[feature.side].with_prefix(prefix_in(split, feature)))
         keys = order_keys(block.file_index, rows.identities, encoder.seed)
         numbers = np.arange(len(rows), dtype='<u4')
-        framed = FramedRows(keys, np.full(len(rows), numbers.itemsize), numbers.view(np.uint8))
+        lengths, sizes = np.full(len(rows), numbers.itemsize), np.empty((len(rows), 0), np.uint32)
+        framed = FramedRows(keys, lengths, numbers.view(np.uint8), sizes)
         first = int(rows.identities[0]) if len(rows) else 0
         block_rows = _BlockRows(split.name, split.dataset, block.file_index, first, len(rows))
         return block_rows, checksums, framed

@@ -30,7 +30,6 @@ from pipelines.report.repeats import hash_rows, hashes_in_file, repeats
 from pipelines.report.row_text import Group, TextSums, TextTally, legible, word_sums
 from tokcore.encoding.vocabulary import Vocabulary, without_special_ids
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import row_offsets
 from tokcore.object_stores import is_object
 from tokcore.reading.batching import BudgetBatches, NmtBatches, growing_boundaries
 from tokcore.reading.dataset import Dataset
@@ -396,11 +395,9 @@ def _longest_rows(tally: _SplitTally) -> Iterator[Figures]:
 def _padding(tally: _SplitTally) -> Iterator[Figures]:
     dataset, lengths = tally.dataset, tally.lengths
     features = dataset.features
-    offsets = dict(zip(features, map(row_offsets, lengths), strict=True))
-    rows = EncodedRows(dict.fromkeys(features, np.empty(0, np.int32)), offsets)
 
     def share(rule: NmtBatches | BudgetBatches) -> float:
-        arranged = rule.arrange(rows)
+        arranged = rule.arrange(lengths)
         order = np.argsort(arranged.buckets, kind='stable')[arranged.left_out :]
         buckets = arranged.buckets[order]
         numbers = np.arange(len(order)) - np.searchsorted(buckets, buckets)  # in the bucket
@@ -538,6 +535,7 @@ def _left_out(manifest: Manifest) -> Iterator[Figures]:
             **tally.filtered,
             'beyond max_examples': tally.beyond_max_examples,
             'not sampled': tally.not_sampled,
+            'removed': tally.removed,
         }
         yield {
             'split': tally.split,

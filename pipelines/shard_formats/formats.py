@@ -25,7 +25,9 @@ from pipelines.shard_formats.shard_format import (
 )
 from pipelines.transforms.read import CreateReshuffled
 from pipelines.transforms.stats import WriteStats, WrittenFile, read_stats
+from pipelines.transforms.write_shards import write_converted_index
 from tokcore.encoding.scheme import Scheme
+from tokcore.reading.record_index import index_name
 from tokcore.reading.shards import PieceLineWriter, stream_rows
 from tokcore.records.manifest import Manifest, OutputFile
 
@@ -57,8 +59,10 @@ def convert_shards(
     scheme: Scheme,
     run: RunPipeline,
     folder: str,
-) -> list[OutputFile]:
-    """Converts shards of TFRecords in an attempt's folder, and deletes them; returns the files' entries.
+) -> tuple[list[OutputFile], list[OutputFile]]:
+    """Converts shards of TFRecords in an attempt's folder, and deletes them.
+
+    Returns the entries of the files, and those of the indexes of shards.
 
     Args:
         shards: of all splits.
@@ -81,19 +85,21 @@ def convert_shards(
     run(build)
     written = {file.name: file for file in read_stats(report, WrittenFile)}
     names = [column.name for column in columns]
-    converted = []
+    converted, index = [], []
     for shard in shards:
-        for name in output_format.file_names(shard.name, names):
+        files = output_format.file_names(shard.name, names)
+        index.append(written[index_name(files[0])].listed())
+        for name in files:
             file = written[name]
             if file.examples != shard.rows:
                 raise RuntimeError(f'{name} has {file.examples} of {shard.rows} rows')
             converted.append(file.listed())
-    return converted
+    return converted, index
 
 
 @dataclass(eq=False)
 class ConvertShards(beam.PTransform):
-    """Converts shards of TFRecords to another format and deletes the TFRecords.
+    """Converts shards of TFRecords and their indexes to another format and deletes the TFRecords.
 
     Takes `Shard`s; returns a `WrittenFile` for each file that it writes.
 
@@ -142,8 +148,12 @@ class _ConvertFn(beam.DoFn):
         source = os.path.join(self._folder, element.name)
         with filesystem.open_binary(source) as stream:
             rows = stream_rows(stream, [column.name for column in self._columns], source)
-            yield from self._format.write(rows, element, self._folder, self._columns)
+            files = [*self._format.write(rows, element, self._folder, self._columns)]
+        yield from files
+        index = os.path.join(self._folder, index_name(element.name))
+        yield write_converted_index([index], files[0], len(self._columns), self._folder)
         filesystem.delete_file(source)
+        filesystem.delete_file(index)
 
     def _line_writer(self, path: str) -> PieceLineWriter:
         vocabulary = self._scheme.fixed

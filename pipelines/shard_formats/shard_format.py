@@ -10,11 +10,10 @@ from __future__ import annotations
 import abc
 import collections
 import dataclasses
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, ClassVar, Protocol
+from typing import BinaryIO, ClassVar, Protocol
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import SpecialIds, Vocabulary
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import read_only
-from tokcore.reading.checking import Advance, CheckedFile, Sums
+from tokcore.reading.checking import Advance, CheckedFile
 from tokcore.reading.record_kernels import FOOTER_SIZE, HEADER_SIZE, LARGEST_ID
 from tokcore.reading.shards import EncodedRows, ExampleParser, PieceLineWriter
 from tokcore.records.manifest import (
@@ -286,40 +285,6 @@ def mapped_bytes(path: str) -> np.ndarray:
         if filesystem.is_shared(path) or not filesystem.stored_size(path):
             return read_only(np.frombuffer(stream.read(), np.uint8))
     return read_only(np.asarray(np.memmap(path, np.uint8, 'r')))
-
-
-class SummedFile:
-    """A file that is written from its beginning to its end, with its size and its checksums."""
-
-    def __init__(self, folder: str, name: str):
-        self._path, self._name = os.path.join(folder, name), name
-        self._sums = Sums()
-
-    def __enter__(self) -> SummedFile:
-        self._created = filesystem.create(self._path)
-        self._stream = self._created.__enter__()
-        return self
-
-    def __exit__(self, *error) -> None:
-        self._created.__exit__(*error)
-
-    def write(self, data: Any) -> None:
-        """Writes bytes, or an array of uint8."""
-        self._stream.write(memoryview(data))
-        self._sums.add(data)
-
-    def written(
-        self,
-        rows: int,
-        dtype: str | None = None,
-        dropped: Sequence[int] = (),
-        packed: int | None = None,
-        cut: int | None = None,
-    ) -> WrittenFile:
-        """Returns the record of the file, which has been closed."""
-        sums = self._sums
-        own = self._name, sums.bytes, sums.crc32c, rows, sums.sha256
-        return WrittenFile(*own, dtype, tuple(dropped), packed, cut)
 
 
 def dropped_rows(manifest: Manifest) -> dict[str, int]:

@@ -13,19 +13,17 @@ from pipelines.shard_formats.shard_format import (
     Shard,
     ShardFormat,
     StoredDataset,
-    SummedFile,
     mapped_bytes,
     parse_rows,
 )
-from pipelines.transforms.stats import WrittenFile
+from pipelines.transforms.stats import SummedFile, WrittenFile
 from tokcore.encoding.encoder import EncodedSide
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import CRC32C, crc_table, row_offsets
 from tokcore.reading.checking import Advance, CheckedFile, check_records
 from tokcore.reading.packing import PackedBatches
-from tokcore.reading.record_index import index_head
 from tokcore.reading.record_kernels import FOOTER_SIZE, HEADER_SIZE, index_records
-from tokcore.reading.shards import EncodedRows, ShardFile
+from tokcore.reading.shards import EncodedRows
 from tokcore.records.manifest import Manifest, OutputFile
 from tokcore.records.tfrecord import FramedRows, frame_examples
 
@@ -44,8 +42,7 @@ class TfRecord(ShardFormat):
     def check(
         self, stream: BinaryIO, file: OutputFile, dataset: StoredDataset, advance: Advance
     ) -> CheckedFile:
-        shard = ShardFile(file.name, file.rows, file.bytes, file.crc32c)
-        return check_records(stream, file.name, dataset.id_counts, advance, index_head(shard))
+        return check_records(stream, file.name, dataset.id_counts, advance)
 
     def stored_rows(
         self,
@@ -181,13 +178,16 @@ class PackedWindow:
 
     def __init__(self, rule: PackedBatches, rows: EncodedRows, first: int):
         self.first, self.count = first, len(rows)
-        self._rule, self._pieces = rule, rule.pieces(rows)
+        self._rule, self._rows, lengths = rule, rows, rows.lengths
+        self._row_of, self._starts = rule.pieces(lengths)  # of each piece
         is_dropped = np.ones(len(rows), bool)
-        is_dropped[self._pieces.numbers] = False
+        is_dropped[self._row_of] = False
         self.dropped = first + np.flatnonzero(is_dropped)
         self._numbers = np.empty(0, np.int64)  # the packed rows, in the order of records
-        if len(self._pieces.rows):
-            self._batched = rule.arrange(self._pieces.rows)
+        if len(self._row_of):
+            of_pieces = rule.lengths_at(lengths[:, self._row_of], self._starts)
+            assert of_pieces is not None
+            self._batched = rule.arrange(of_pieces)
             parts = [which for which, _ in self._batched.partial_batches()]
             self._numbers = np.concatenate(parts)
 
@@ -200,14 +200,16 @@ class PackedWindow:
         int64[n] the id of each at which its segment begins."""
         for number in self._numbers:
             own = self._batched.pieces_of(np.array([number]))
-            yield self.first + self._pieces.numbers[own], self._pieces.starts[own]
+            yield self.first + self._row_of[own], self._starts[own]
 
     def records(self) -> Iterator[FramedRows]:
         """Yields the records, in parts."""
         at_once = max(1, _CELLS // self._rule.length)
         for first in range(0, len(self._numbers), at_once):
             which = self._numbers[first : first + at_once]
-            arrays = self._batched.batch(which, 0)
+            own = self._batched.pieces_of(which)
+            starts = self._rows.starts(self._row_of[own], self._starts[own])
+            arrays = self._batched.batch(which, 0, self._rows.ids, starts)
             features = []
             for name in self._rule.features:
                 is_id = arrays[f'{name}_segmentation'] > 0

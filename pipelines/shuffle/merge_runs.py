@@ -46,13 +46,14 @@ from pipelines.transforms.stats import (
     WrittenFile,
     rejected_name,
 )
-from pipelines.transforms.write_shards import write_shard_index
+from pipelines.transforms.write_shards import IndexFile
 from tokcore.corpus.corpus import OpenBinary
 from tokcore.corpus.stats import BlockStats
 from tokcore.errors import InputError
 from tokcore.kernels.sorting import SortedRows
 from tokcore.process_end import expect_text, keep
 from tokcore.reading.checking import Sums
+from tokcore.reading.record_index import Addresses
 from tokcore.records.manifest import shard_name
 from tokcore.records.sorted_runs import (
     RejectedSection,
@@ -115,7 +116,7 @@ def encode_through_files(
                 plan, items, encoder, memory.workers, read_plan.budget
             )
             merged = written[RUNS] | 'MergeRuns' >> MergeRuns(
-                plan, options.name, path, memory.group_bytes, memory.workers, options.has_index
+                plan, options.name, path, memory.group_bytes, memory.workers
             )
             write_read_stats(written[STATS], path)
             write_rejected_stats(merged[REJECTED], path)
@@ -205,7 +206,6 @@ class MergeRuns(beam.PTransform):
         folder: where the shards go.
         group_bytes: buckets read at once by each of the workers.
         workers: groups in flight in a worker.
-        has_index: whether each shard gets an index of its records.
     """
 
     plan: ShufflePlan
@@ -213,7 +213,6 @@ class MergeRuns(beam.PTransform):
     folder: str
     group_bytes: int
     workers: int = 1
-    has_index: bool = False
 
     def expand(self, parts: beam.PCollection):
         listing = os.path.join(self.folder, 'runs')
@@ -284,16 +283,15 @@ def _read_listing(path: str) -> tuple[_ListedRun, ...]:
 
 
 class OrderedShardWriter:
-    """A shard whose parts are made by several threads at once, and written one after another.
+    """A shard whose parts are made by several threads at once, and written one after another, and its index.
 
-    The file appears when the last part is written; if a part fails, nothing is left. Parts must be begun in
+    The files appear when the last part is written; if a part fails, nothing is left. Parts must be begun in
     their order, or a thread would wait for ever.
 
     Args:
         folder: where the shard goes.
         name: of its file.
         parts: how many there are.
-        has_index: whether an index of its records is written when it is whole.
         gathers_first: whether a thread gathers a part's records before its turn to write. That is
             faster where threads wait for each other's turns; otherwise records are gathered, hashed
             and written piece by piece while they are in the processor's cache.
@@ -304,17 +302,15 @@ class OrderedShardWriter:
         folder: str,
         name: str,
         parts: int,
-        has_index: bool = False,
         gathers_first: bool = False,
     ):
         self._folder, self._name = folder, name
         self._gathers_first = gathers_first
-        self._parts, self._has_index = parts, has_index
+        self._parts = parts
         self._turn, self._failed = 0, math.inf
         self._changed = threading.Condition()
         self._stack = contextlib.ExitStack()
         self._sums, self._examples = Sums(), 0
-        self._lengths: list[np.ndarray] = []
 
     @contextlib.contextmanager
     def part(self, place: int) -> Iterator[None]:
@@ -348,20 +344,20 @@ class OrderedShardWriter:
         path = os.path.join(self._folder, self._name)
         if place == 0:
             self._stream = self._stack.enter_context(filesystem.create(path))
+            index = IndexFile(self._folder, self._name, merged.sizes.shape[1] - 1)
+            self._index = self._stack.enter_context(index)
         for piece in pieces:
             with telling(f'write {path}'):
                 self._stream.write(piece.data)
             self._sums.add(piece)
         self._examples += len(merged)
-        if self._has_index:
-            self._lengths.append(merged.lengths)
+        self._index.add(Addresses(merged.lengths, merged.keys, merged.sizes))
         if place + 1 == self._parts:
-            self._stack.close()
             sums = self._sums
             shard = WrittenFile(self._name, sums.bytes, sums.crc32c, self._examples, sums.sha256)
-            if not self._has_index:
-                return [shard]
-            return [shard, write_shard_index(shard, self._lengths, self._folder)]
+            files = [shard, self._index.end(shard)]
+            self._stack.close()
+            return files
         with self._changed:
             self._turn += 1
             self._changed.notify_all()
@@ -427,9 +423,7 @@ class _MergeShardFn(beam.DoFn):
         slices = read_slices(runs, plan.fingerprint, layout.buckets, first, end, _opener(runs))
         groups = bucket_groups(slices, first, end, merging.group_bytes)
         name = shard_name(merging.name, layout.split, shard, layout.shards)
-        out = OrderedShardWriter(
-            merging.folder, name, len(groups), merging.has_index, gathers_first
-        )
+        out = OrderedShardWriter(merging.folder, name, len(groups), gathers_first)
         return [
             (out, place, [slice_.part(*group) for slice_ in slices])
             for place, group in enumerate(groups)

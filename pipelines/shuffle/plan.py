@@ -60,6 +60,7 @@ class ShuffleMemory:
     group_bytes: int  # of the buckets merged at once
     workers: int  # threads in a process
     processes: int
+    needed: int = 0  # in a process without these buffers
 
 
 @dataclass(frozen=True)
@@ -211,6 +212,7 @@ def _dataset_content(split: Split) -> list[object]:
         filters,
         split.keeps_dropped,
         *([dataclasses.astuple(split.key_range)] if split.key_range else []),
+        *([hashlib.sha256(split.left_out).hexdigest()] if split.left_out else []),
     ]
 
 
@@ -418,7 +420,8 @@ def fit_memory(
                 buffers = min(buffers, share - threads - blocks - line)
             # Each thread, and the reader, holds a group as it was read and as it is written.
             group = min(_LARGEST_GROUP, max(1, buffers // (2 * (workers + 1))))
-            return ShuffleMemory(max(1, buffers // 2), group, workers, runner.processes)
+            fixed = threads + blocks + line
+            return ShuffleMemory(max(1, buffers // 2), group, workers, runner.processes, fixed)
     assert share is not None
     raise InputError(
         f'encoding takes at least {_mib(needed)} MiB of memory beside the program, and '

@@ -18,7 +18,7 @@ from pipelines.shard_formats.formats import shard_format
 from pipelines.shard_formats.shard_format import most_ids
 from pipelines.shuffle.plan import KeptRuns, refuse_too_little_memory
 from pipelines.stages.count import count_folders
-from pipelines.stages.encode import encode_into
+from pipelines.stages.encode import dataset_manifest, encode_into
 from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.stages.vocabulary import learn
 from tokcore.encoding.document_ends import listed_ends, unknown_end
@@ -90,10 +90,11 @@ def build_stage(job: BuildJob) -> Manifest | None:
         ends = dataset.ends(features, reading.scheme)
         shard_format(dataset.output_format).require_ids(most_ids(vocabularies, ends))
         with stage_running('encode'):
-            stats, shards, index = encode_into(
+            made = encode_into(
                 plan, execution, dataset, features, layout, vocabularies, ends,
                 attempt.path, job.output,
             )  # fmt: skip
+        stats = made[0]
         trained_on = tuple(text for text in stats.inputs if text.split == 'train')
         samples: list[SampleRecord] = []
         for path, counted in counts.items():
@@ -103,14 +104,13 @@ def build_stage(job: BuildJob) -> Manifest | None:
                     'with --overwrite when nothing writes to them any more'
                 )
             samples += counted.sample
-        manifest = key.manifest(
-            stats.inputs,
-            stats.lines,
+        manifest = dataset_manifest(
+            key,
+            reading.corpus,
+            made,
+            attempt.path,
             vocabularies=vocabularies,
-            files=shards,
-            index=index,
             end_of_document=ends,
-            datasets=stats.datasets,
             sample=tuple(samples),
         )
         seconds = {

@@ -6,6 +6,7 @@ that `build` or `encode` with that `--output-format` makes, byte for byte; count
 
 import dataclasses
 import functools
+import itertools
 import os
 import sys
 import time
@@ -18,7 +19,6 @@ import tomli_w
 
 from pipelines.artifacts.manifest import RunRecord, read_dataset_manifest, read_run
 from pipelines.artifacts.outputs import (
-    InputState,
     StageKey,
     StageOutput,
     StageTask,
@@ -29,7 +29,7 @@ from pipelines.artifacts.vocabularies import ends_of_documents
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.files.filesystem import StoredFile
+from pipelines.jobs.recorded import recorded_corpus
 from pipelines.options.job import (
     JOINED,
     NANOGPT,
@@ -47,12 +47,15 @@ from pipelines.shard_formats.shard_format import (
     shards_in_order,
 )
 from pipelines.shard_formats.tfrecord import ids_around
+from pipelines.transforms.write_shards import write_converted_index
 from tokcore.checked_json import WrongValue, checked
+from tokcore.corpus.stretches import CORPUS_INDEX
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
 from tokcore.options import NO_END, recorded
 from tokcore.reading.manifest import recorded_format, recorded_scheme
+from tokcore.reading.record_index import index_name
 from tokcore.reading.shards import EncodedRows, stream_rows
 from tokcore.records.manifest import (
     Manifest,
@@ -116,7 +119,7 @@ def convert_dataset(
             )
     to_format = converted_format(output_format, pack)
     names = [column.name for column in columns]
-    beside: list[OutputFile | VocabularyRecord] = [*before.vocabularies]
+    beside: list[OutputFile | VocabularyRecord] = [*before.vocabularies, *before.removed]
     beside += [file for record in before.vocabularies for file in record.beside]
     changed: dict[str, object] = {'output_format': output_format, **recorded(ending)}
     changed |= {} if pack is None else {'pack': pack}
@@ -126,7 +129,9 @@ def convert_dataset(
     if output_format == NANOGPT:
         changed |= {key: one for key, one in one_shard({}).items() if key in before.options}
         shards, read_by_shard = _whole_splits(before)
-    files = [name for shard in shards for name in to_format.file_names(shard.name, names)]
+    files = [to_format.file_names(shard.name, names) for shard in shards]
+    indexes = [index_name(of_shard[0]) for of_shard in files]
+    of_corpus = [file for file in before.index if file.name == CORPUS_INDEX]
     options = _changed(before.options, changed)
     ends = before.end_of_document
     is_joined = output_format in STREAM_FORMATS and options.get('end') != NO_END
@@ -136,8 +141,10 @@ def convert_dataset(
         ends = ends_of_documents(paths, scheme, template, ending, output_format)
     to_format.require_ids(most_ids(before.vocabularies, ends))
     columns = [column.with_end(ends) for column in columns]
-    key = StageKey(before.stage, options, _inputs(before, run), before.rules, before.unicode)
-    task = StageTask(key, to, [*(file.name for file in beside), *files])
+    inputs = recorded_corpus(before, run).wanted_inputs()
+    key = StageKey(before.stage, options, inputs, before.rules, before.unicode)
+    copied = [file.name for file in (*beside, *of_corpus)]
+    task = StageTask(key, to, [*copied, *itertools.chain(*files), *indexes])
     read = [from_.manifest_path, from_.run_path]
     read += [os.path.join(source, file.name) for file in before.outputs]
     with to.claim() as claim:
@@ -149,7 +156,7 @@ def convert_dataset(
             stage_running(_STAGE),
             track_work(_STAGE, _CONVERTING, sum(file.bytes for file in before.files)),
         ):
-            for file in (*beside, *before.rejected):
+            for file in (*beside, *of_corpus, *before.rejected):
                 _copy(source, file, attempt.path)
             convert = functools.partial(_convert, source, attempt.path, to_format, columns)
             with ThreadPoolExecutor(workers) as pool:
@@ -158,8 +165,8 @@ def convert_dataset(
                 before,
                 options=options,
                 end_of_document=ends,
-                files=tuple(file for part in made for file in part),
-                index=(),
+                files=tuple(file for part, _ in made for file in part),
+                index=(*(index for _, index in made), *of_corpus),
             )
             manifest = with_root(manifest)
             again = dataclasses.replace(
@@ -209,22 +216,6 @@ def recorded_columns(path: str, manifest: Manifest) -> tuple[Scheme, list[Column
     return scheme, columns
 
 
-def _inputs(manifest: Manifest, run: RunRecord) -> tuple[InputState, ...]:
-    """Returns the inputs as the run that read them saw them: they need not be there any more."""
-    seen = run.inputs
-    if len(seen) != len(manifest.inputs):
-        seen = tuple((text.name, text.bytes, 0.0) for text in manifest.inputs)
-    return tuple(
-        InputState(
-            text.split,
-            text.role,
-            StoredFile(path, text.name, size, modified),
-            functools.partial(dataclasses.replace, text),
-        )
-        for text, (path, size, modified) in zip(manifest.inputs, seen, strict=True)
-    )
-
-
 def _copy(source: str, file: OutputFile | VocabularyRecord, folder: str) -> None:
     path = os.path.join(source, file.name)
     data = filesystem.read_bytes(path)
@@ -253,8 +244,8 @@ def _convert(
     columns: Sequence[Column],
     files: Sequence[OutputFile],
     shard: Shard,
-) -> list[OutputFile]:
-    """Makes a shard of the rows of these files, one file after another."""
+) -> tuple[list[OutputFile], OutputFile]:
+    """Makes a shard of the rows of these files, one file after another, and its index."""
     path = source
 
     def rows() -> Iterator[EncodedRows]:
@@ -285,7 +276,9 @@ def _convert(
     for output in written:
         if output.examples != count:
             raise RuntimeError(f'{output.name} has {output.examples} of {count} rows')
-    return [output.listed() for output in written]
+    indexes = [os.path.join(source, index_name(file.name)) for file in files]
+    index = write_converted_index(indexes, written[0], len(columns), folder)
+    return [output.listed() for output in written], index.listed()
 
 
 def _not_as_stated(

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 from pipelines.artifacts.counts import CountFiles
 from pipelines.files import filesystem
-from pipelines.jobs.job import CorpusReading, Job, MergeJob, PiecesJob, VocabJob
+from pipelines.jobs.job import (
+    BuildJob,
+    CorpusReading,
+    EncodeJob,
+    Job,
+    MergeJob,
+    PiecesJob,
+    VocabJob,
+)
+from pipelines.stages.cost import cost
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import OpenBinary, Split
 from tokcore.corpus.formats import format_reader
@@ -50,6 +59,8 @@ def dry_run(job: Job) -> Iterator[str]:
         yield f'  {name}'
     if len(names) > _SHOWN_FILES:
         yield f'  … {names[-1]}'
+    if isinstance(job, BuildJob | EncodeJob):
+        yield from cost(job)
 
 
 def _no_text(option: str) -> InputError:

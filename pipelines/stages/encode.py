@@ -3,12 +3,14 @@
 import dataclasses
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import apache_beam as beam
 import google_crc32c
+import numpy as np
 
-from pipelines.artifacts.outputs import StageOutput, StageTask
+from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.artifacts.vocabularies import (
     VocabularyReader,
     file_entry,
@@ -40,22 +42,33 @@ from pipelines.shuffle.encoded_sample import EncodedSample, encode_sample
 from pipelines.shuffle.merge_runs import encode_through_files
 from pipelines.shuffle.plan import KeptRuns, refuse_too_little_memory
 from pipelines.stages.run_stage import StageResult, run_stage
+from pipelines.stages.update import EncodedFiles, merge_previous, refuse_impossible
 from pipelines.transforms.encode_blocks import (
     RECORDS,
-    BlockEncoder,
     EncodedFeature,
     SplitShards,
     encode_blocks,
 )
+from pipelines.transforms.read import read_items
 from pipelines.transforms.stats import WrittenFile
-from pipelines.transforms.write_shards import write_shard_index, write_shards
+from pipelines.transforms.write_shards import IndexFile, write_shards
+from tokcore.corpus.order_keys import OFFSET_BITS, is_among, row_places
+from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.errors import InputError
+from tokcore.filters.applying import select_rows
+from tokcore.filters.leaving_out import Place, list_of, refuse_missing
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
-from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord, shard_name
+from tokcore.records.manifest import (
+    REMOVED_NAME,
+    Manifest,
+    OutputFile,
+    VocabularyRecord,
+    shard_name,
+)
 
 _SHOWN_WORDS, _SHOWN_CHARACTERS = 5, 40
 """Unknown words that an error names, and of each its beginning."""
@@ -68,16 +81,22 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         InputError: a line that cannot be used, an empty split, or a folder with another result.
     """
     execution, dataset, scheme = job.execution, job.dataset, job.reading.scheme
-    read = vocabulary_reader(scheme)
-    records = vocabulary_records(job.vocabularies, read, scheme, encoding=dataset.encoding)
+    read, corpus = vocabulary_reader(scheme), job.reading.corpus
+    previous, reading = job.previous, job.reading
+    if previous is not None:
+        reading = dataclasses.replace(reading, corpus=corpus.added())
+    if previous is not None and previous.manifest.stage == 'encode':
+        records = previous.manifest.vocabularies  # with their origin
+    else:
+        records = vocabulary_records(job.vocabularies, read, scheme, encoding=dataset.encoding)
     copies: list[tuple[str, OutputFile | VocabularyRecord]] = []  # a file, and its entry
     for path, record in zip(job.vocabularies.by_side.values(), records, strict=True):
         files: tuple[OutputFile | VocabularyRecord, ...] = (record, *record.beside)
         for file in files:
             own = os.path.join(os.path.dirname(path), os.path.basename(file.name))
             copies.append((own, file))
-    features = dataset.features(job.vocabularies, job.reading.corpus.format.sides)
-    layout = dataset.layout(job.reading.corpus)
+    features = dataset.features(job.vocabularies, corpus.format.sides)
+    layout = dataset.layout(corpus)
     ends = dataset.ends(features, scheme, read)
     shard_format(dataset.output_format).require_ids(most_ids(records, ends))
     key = job.key(records)
@@ -85,11 +104,16 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     work = WorkFolder(execution.work, job.output)
 
     def make(attempt: Attempt) -> list[StageResult]:
-        plan = plan_reading(job.reading, execution, attempt.path)
-        stats, shards, index = encode_into(
-            plan, execution, dataset, features, layout, records, ends, attempt.path, job.output,
-            lambda sample: refuse_unknown(job, sample),
-        )  # fmt: skip
+        path = attempt.path if previous is None else os.path.join(attempt.path, 'added')
+        made: EncodedFiles = ReadStats((), ()), (), ()
+        if reading.corpus.inputs:
+            plan = plan_reading(reading, execution, path)
+            made = encode_into(
+                plan, execution, dataset, features, layout, records, ends, path, job.output,
+                None if previous else lambda sample: refuse_unknown(job, sample),
+            )  # fmt: skip
+        if previous is not None:
+            made = merge_previous(job, features, made, attempt.path, path)
         for path, file in copies:
             data = filesystem.read_bytes(path)
             if f'{google_crc32c.value(data):08x}' != file.crc32c:
@@ -97,17 +121,17 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
                     f'{path} was changed while this run worked; run again when nothing writes to it'
                 )
             filesystem.write_bytes(os.path.join(attempt.path, file.name), data)
-        manifest = key.manifest(
-            stats.inputs,
-            stats.lines,
-            vocabularies=records,
-            files=shards,
-            index=index,
-            end_of_document=ends,
-            datasets=stats.datasets,
+        manifest = dataset_manifest(
+            key, corpus, made, attempt.path, vocabularies=records, end_of_document=ends
         )
-        return [StageResult(manifest, stats.rejected)]
+        return [StageResult(manifest, made[0].rejected)]
 
+    def check() -> None:
+        refuse_too_little_memory(reading, execution, len(records))
+        if previous is not None:
+            refuse_impossible(job)
+
+    stored = previous.manifest.outputs if previous else ()
     names = dict.fromkeys([*(file.name for _, file in copies), *job.file_names])
     [result] = run_stage(
         [StageTask(key, output, [*names])],
@@ -116,8 +140,11 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         kernels=['encoding', 'records'],
         work=work,
         kept=[KeptRuns(work.path, job.output)],
-        read=[*dict.fromkeys(own for own, _ in copies)],
-        check=lambda: refuse_too_little_memory(job.reading, execution, len(records)),
+        read=[
+            *dict.fromkeys(own for own, _ in copies),
+            *(os.path.join(previous.folder, file.name) for file in stored if previous),
+        ],
+        check=check,
     )
     if result is None:
         return None
@@ -188,7 +215,7 @@ def encode_into(
     path: str,
     output: str,
     check: Callable[[EncodedSample], None] | None = None,
-) -> tuple[ReadStats, tuple[OutputFile, ...], tuple[OutputFile, ...]]:
+) -> EncodedFiles:
     """Encodes a corpus into an attempt's folder, for an output's.
 
     Returns the stats of what was read, the files of the shards, and those of their indexes.
@@ -212,21 +239,10 @@ def encode_into(
     """
     reading = plan.reading
     corpus, scheme, engine = reading.corpus, reading.scheme, execution.engine
-    fixed, paths = scheme.fixed, dict.fromkeys(encoded.vocabulary for encoded in features)
-    path_to_record = dict(zip(paths, records, strict=fixed is None))
-    columns = []
-    for encoded in features:
-        name, vocabulary = encoded.feature.name, encoded.vocabulary
-        if fixed is None:
-            column = Column.recorded(name, path_to_record[vocabulary], vocabulary)
-        else:
-            column = Column.of(name, fixed.vocab_size, fixed.special_ids, vocabulary)
-        columns.append(column.with_end(ends))
+    columns = columns_of(scheme, features, records, ends)
     if options.output_format == JOINED:
         ids_around(columns)
-    encoder = BlockEncoder(
-        features, corpus.splits, options.seed, reading.on_error, scheme, options.encoding
-    )
+    encoder = options.encoder(features, reading)
     sample = encode_sample(plan, encoder)
     if check is not None:
         check(sample)
@@ -241,14 +257,14 @@ def encode_into(
                 """Adds the steps that encode with the runner's own shuffle."""
                 blocks = plan.read(pipeline)
                 encoded = encode_blocks(blocks, encoder, layout, engine.workers, plan.budget)
-                shards = write_shards(
-                    encoded[RECORDS], options.name, path, layout, options.has_index
-                )
+                shards = write_shards(encoded[RECORDS], options.name, path, layout, index=True)
                 write_stats(encoded, path)
                 write_shard_stats(shards, path)
 
             engine.run(build, path)
     stats = read_job_stats(corpus, path, execution.max_rejected)
+    if sum(lines.removed for lines in stats.lines) < len(corpus.left_out):
+        refuse_missing(corpus.left_out, {*_left_out_rows(plan)})
     written = {file.name: file for file in read_shard_stats(path)}
     shards, index = [], []
     for split, lines in zip(layout, stats.lines, strict=True):
@@ -258,20 +274,68 @@ def encode_into(
             if name not in written:
                 filesystem.write_bytes(os.path.join(path, name), b'')
                 written[name] = WrittenFile(name, 0, 0, 0, hashlib.sha256().hexdigest())
-                if options.has_index:
-                    written[index_name(name)] = write_shard_index(written[name], (), path)
+                with IndexFile(path, name, len(features)) as file:
+                    written[index_name(name)] = file.end(written[name])
             shards.append(written[name].listed())
             examples += shards[-1].rows
-            if options.has_index:
-                index.append(written[index_name(name)].listed())
+            index.append(written[index_name(name)].listed())
         if examples != lines.examples:
             raise RuntimeError(
                 f'{lines.examples} examples of {lines.split} were encoded, {examples} written'
             )
     if options.output_format != TFRECORD:
         output_format = converted_format(options.output_format, options.pack)
-        shards = convert_shards(shards, output_format, columns, scheme, engine.run, path)
+        shards, index = convert_shards(shards, output_format, columns, scheme, engine.run, path)
     return stats, tuple(shards), tuple(index)
+
+
+def columns_of(
+    scheme: Scheme,
+    features: Sequence[EncodedFeature],
+    records: Sequence[VocabularyRecord],
+    ends: Sequence[EndOfDocument],
+) -> list[Column]:
+    """Returns the columns of features; `records` are in the order in which these first name them."""
+    fixed, paths = scheme.fixed, dict.fromkeys(encoded.vocabulary for encoded in features)
+    path_to_record = dict(zip(paths, records, strict=fixed is None))
+    columns = []
+    for encoded in features:
+        name, vocabulary = encoded.feature.name, encoded.vocabulary
+        if fixed is None:
+            column = Column.recorded(name, path_to_record[vocabulary], vocabulary)
+        else:
+            column = Column.of(name, fixed.vocab_size, fixed.special_ids, vocabulary)
+        columns.append(column.with_end(ends))
+    return columns
+
+
+def dataset_manifest(
+    key: StageKey, corpus: Corpus, made: EncodedFiles, path: str, **fields: Any
+) -> Manifest:
+    """Returns the manifest of a dataset, and writes what it has of its corpus to an attempt's folder."""
+    stats, shards, index = made
+    of_corpus = {CORPUS_INDEX: corpus_index(stats.newlines)}
+    if corpus.left_out:
+        of_corpus[REMOVED_NAME] = list_of(corpus.left_out)
+    for name, data in of_corpus.items():
+        filesystem.write_bytes(os.path.join(path, name), data)
+    newlines, *removed = (file_entry(name, data) for name, data in of_corpus.items())
+    fields |= {'files': shards, 'index': (*index, newlines), 'removed': tuple(removed)}
+    return key.manifest(stats.inputs, stats.lines, datasets=stats.datasets, **fields)
+
+
+def _left_out_rows(plan: ReadPlan) -> Iterator[Place]:
+    """Yields the places of the rows that are left out: reads the files that have some."""
+    corpus = plan.reading.corpus
+    bare = [dataclasses.replace(split, left_out=b'') for split in corpus.splits]
+    for name, left_out in {split.name: split.left_out for split in corpus.splits}.items():
+        listed = np.frombuffer(left_out, '<u8')
+        files = {*(listed >> np.uint64(OFFSET_BITS)).tolist()}
+        items = [item for item in plan.items[name] if item.file_index in files]
+        for block in read_items(items, plan.item_bytes, plan.reading.max_line_bytes):
+            rows = select_rows(block, bare, plan.reading.scheme.normalizer)
+            places = row_places(block.file_index, rows.identities)
+            yield from ((name, place) for place in places[is_among(places, listed)].tolist())
 
 
 def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:

@@ -13,7 +13,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import apache_beam as beam
 import google_crc32c
@@ -22,6 +22,7 @@ from pipelines.files import filesystem
 from pipelines.options.job import RejectionLimit
 from tokcore.corpus.stats import BlockStats, RejectedLines
 from tokcore.errors import InputError
+from tokcore.reading.checking import Sums
 from tokcore.records.manifest import OutputFile
 from tokcore.records.sorted_runs import RunStats
 
@@ -148,6 +149,43 @@ class WrittenFile:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(OutputFile)}
         fields |= {'crc32c': f'{self.crc32c:08x}', 'dropped': tuple(self.dropped)}
         return OutputFile(**fields)
+
+
+_Summed = TypeVar('_Summed', bound='SummedFile')
+
+
+class SummedFile:
+    """A file that is written from its beginning to its end, with its size and its checksums."""
+
+    def __init__(self, folder: str, name: str):
+        self._path, self._name = os.path.join(folder, name), name
+        self._sums = Sums()
+
+    def __enter__(self: _Summed) -> _Summed:
+        self._created = filesystem.create(self._path)
+        self._stream = self._created.__enter__()
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._created.__exit__(*error)
+
+    def write(self, data: Any) -> None:
+        """Writes bytes, or an array of uint8."""
+        self._stream.write(memoryview(data))
+        self._sums.add(data)
+
+    def written(
+        self,
+        rows: int,
+        dtype: str | None = None,
+        dropped: Sequence[int] = (),
+        packed: int | None = None,
+        cut: int | None = None,
+    ) -> WrittenFile:
+        """Returns the record of the file, which has been closed."""
+        sums = self._sums
+        own = self._name, sums.bytes, sums.crc32c, rows, sums.sha256
+        return WrittenFile(*own, dtype, tuple(dropped), packed, cut)
 
 
 @dataclass(eq=False)

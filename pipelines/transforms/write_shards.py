@@ -1,25 +1,30 @@
 """Writes framed examples to shards of TFRecords, sorted by their order keys, and their indexes."""
 
 import argparse
-import hashlib
+import dataclasses
+import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import apache_beam as beam
-import google_crc32c
 import numpy as np
 
 from pipelines.files import filesystem
 from pipelines.transforms.encode_blocks import RECORDS, SplitShards
 from pipelines.transforms.read import Path, checked_output
-from pipelines.transforms.stats import WrittenFile
-from tokcore.corpus.stats import combine_crc32c
+from pipelines.transforms.stats import SummedFile, WrittenFile
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import row_offsets
 from tokcore.options import dataset_name
 from tokcore.reading.other_records import list_shards
-from tokcore.reading.record_index import index_bytes, index_name
+from tokcore.reading.record_index import (
+    Addresses,
+    IndexWriter,
+    RecordIndex,
+    index_name,
+    parse_index,
+)
 from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
@@ -109,24 +114,18 @@ class _Shards:
     layout: Sequence[SplitShards]
     has_index: bool
 
-    def path(self, number: int, shard: int) -> str:
-        """Returns the path of a shard of the split with a number."""
+    def file_name(self, number: int, shard: int) -> str:
+        """Returns the name of a shard of the split with a number."""
         layout = self.layout[number]
-        name = shard_name(self.name, layout.split, shard, layout.shards)
-        return os.path.join(self.folder, name)
+        return shard_name(self.name, layout.split, shard, layout.shards)
 
 
-@dataclass(frozen=True)
-class _BucketFile:
+class _BucketFile(NamedTuple):
     """The file of one sorted bucket."""
 
     bucket: int
-    path: str
-    bytes: int
-    crc32c: int
-    examples: int
-    sha256: str
-    lengths: np.ndarray | None  # uint32, of the records, if the shard gets an index
+    file: WrittenFile
+    rows: Addresses | None  # if the shard gets an index
 
 
 def _write_bucket(
@@ -135,71 +134,92 @@ def _write_bucket(
     (number, bucket), parts = bucket_to_parts
     layout = shards.layout[number]
     shard = bucket // layout.buckets_per_shard
-    path = shards.path(number, shard)
+    name = shards.file_name(number, shard)
     if layout.buckets_per_shard > 1:
-        path = os.path.join(shards.folder, f'bucket-{number}-{bucket:08d}')
+        name = f'bucket-{number}-{bucket:08d}'
     rows = sort_rows([FramedRows.from_bytes(part) for part in parts])
-    data = rows.records.tobytes()
-    filesystem.write_bytes(path, data)
-    sha256 = hashlib.sha256(data).hexdigest()
-    crc32c = google_crc32c.value(data)
-    lengths = rows.lengths.astype(np.uint32) if shards.has_index else None
-    written = _BucketFile(bucket, path, len(data), crc32c, len(rows.keys), sha256, lengths)
-    return (number, shard), written
+    with SummedFile(shards.folder, name) as file:
+        file.write(rows.records)
+    addresses = Addresses(rows.lengths, rows.keys, rows.sizes) if shards.has_index else None
+    return (number, shard), _BucketFile(bucket, file.written(len(rows)), addresses)
 
 
 def _join_buckets(
     shard_to_buckets: tuple[tuple[int, int], Iterable[_BucketFile]], shards: _Shards
 ) -> Iterator[WrittenFile]:
     (number, shard), buckets = shard_to_buckets
-    path = shards.path(number, shard)
-    ordered = sorted(buckets, key=lambda bucket: bucket.bucket)
-    sha256 = ordered[0].sha256
+    ordered = sorted(buckets, key=operator.attrgetter('bucket'))
+    written = ordered[0].file
     if shards.layout[number].buckets_per_shard > 1:
-        sha256 = _concatenate(ordered, path)
-    crc32c = 0
-    for bucket in ordered:
-        crc32c = combine_crc32c(crc32c, bucket.crc32c, bucket.bytes)
-    written = WrittenFile(
-        os.path.basename(path),
-        sum(bucket.bytes for bucket in ordered),
-        crc32c,
-        sum(bucket.examples for bucket in ordered),
-        sha256,
-    )
+        with SummedFile(shards.folder, shards.file_name(number, shard)) as file:
+            for bucket in ordered:
+                path = os.path.join(shards.folder, bucket.file.name)
+                with filesystem.open_binary(path) as stream:
+                    while piece := stream.read(_READ_BYTES):
+                        file.write(piece)
+        written = file.written(sum(bucket.file.rows for bucket in ordered))
     yield written
-    lengths = [bucket.lengths for bucket in ordered if bucket.lengths is not None]
-    if lengths:
-        yield write_shard_index(written, lengths, shards.folder)
+    parts = [bucket.rows for bucket in ordered if bucket.rows is not None]
+    if parts:
+        with IndexFile(shards.folder, written.name, parts[0].sizes.shape[1] - 1) as index:
+            for part in parts:
+                index.add(part)
+            yield index.end(written)
 
 
-def _concatenate(buckets: Sequence[_BucketFile], path: str) -> str:
-    """Writes a shard of its buckets; returns its SHA-256."""
-    sha256 = hashlib.sha256()
-    with filesystem.create(path) as shard:
-        for bucket in buckets:
-            with filesystem.open_binary(bucket.path) as stream:
-                while piece := stream.read(_READ_BYTES):
-                    shard.write(piece)
-                    sha256.update(piece)
-    return sha256.hexdigest()
+class IndexFile(SummedFile):
+    """The index of a shard, written as the shard is.
 
-
-def write_shard_index(
-    shard: WrittenFile, lengths: Iterable[np.ndarray], folder: str
-) -> WrittenFile:
-    """Writes the index of a shard of TFRecords, as `tokbeam index` does; returns its file.
-
-    `lengths` are those of its records in bytes, in parts.
+    Args:
+        folder: that of the shard.
+        shard: the name of its file.
+        features: how many features of ids its rows have.
+        has_offsets: whether each of them is a TFRecord.
     """
-    stated = ShardFile(shard.name, shard.rows, shard.bytes, f'{shard.crc32c:08x}')
-    name, size, crc32c = index_name(shard.name), 0, 0
-    with filesystem.create(os.path.join(folder, name)) as file:
-        for data in index_bytes(stated, _starts(lengths)):
-            file.write(data)
-            size += len(data)
-            crc32c = google_crc32c.extend(crc32c, data)
-    return WrittenFile(name, size, crc32c, shard.rows)
+
+    def __init__(self, folder: str, shard: str, features: int, has_offsets: bool = True):
+        super().__init__(folder, index_name(shard))
+        self._writer = IndexWriter(features, has_offsets)
+
+    def add(self, rows: Addresses) -> None:
+        """Writes the entries of the rows that come next."""
+        self.write(self._writer.entries(rows))
+
+    def end(self, shard: WrittenFile) -> WrittenFile:
+        """Writes what follows the entries of all rows of a shard; returns the file."""
+        stated = ShardFile(shard.name, shard.examples, shard.bytes, f'{shard.crc32c:08x}')
+        self.write(self._writer.footer(stated))
+        return dataclasses.replace(self.written(shard.examples), sha256=None)
+
+
+def write_converted_index(
+    sources: Iterable[str], shard: WrittenFile, features: int, folder: str
+) -> WrittenFile:
+    """Writes the index of a shard that was made of TFRecords; returns the file.
+
+    Args:
+        sources: the paths of the indexes of these.
+        shard: its first file.
+        features: how many features of ids its rows have.
+        folder: that of the shard.
+
+    Raises:
+        InputError: an index is missing or damaged.
+    """
+    indexes = [*map(_read_index, sources)]
+    has_keys = all(index.has_keys for index in indexes)
+    with IndexFile(folder, shard.name, features, False) as file:
+        for index in indexes:
+            keys = index.keys if has_keys else None
+            file.add(Addresses(index.lengths, keys, index.sizes if has_keys else index.lengths))
+        return file.end(shard)
+
+
+def _read_index(path: str) -> RecordIndex:
+    index = parse_index(np.frombuffer(filesystem.read_bytes(path), np.uint8))
+    if index is None:
+        raise InputError(f'{path} is damaged; run `tokbeam index` again')
+    return index
 
 
 def _list_shards(written: Iterable[WrittenFile], folder: str) -> None:
@@ -208,11 +228,3 @@ def _list_shards(written: Iterable[WrittenFile], folder: str) -> None:
         folder,
         [ShardFile(file.name, file.rows, file.bytes, f'{file.crc32c:08x}') for file in files],
     )
-
-
-def _starts(lengths: Iterable[np.ndarray]) -> Iterable[np.ndarray]:
-    start = 0
-    for part in lengths:
-        offsets = start + row_offsets(part)
-        start = offsets[-1]
-        yield offsets[:-1]

@@ -7,10 +7,10 @@ than fit in memory, there are several passes, each for a range of keys.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +19,8 @@ import numpy as np
 
 from pipelines.artifacts.outputs import differing
 from pipelines.artifacts.vocabularies import vocabulary_reader
-from pipelines.jobs.corpus import Corpus, input_texts
+from pipelines.files import filesystem
+from pipelines.jobs.corpus import Corpus, input_texts, newlines_of
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.tfrecord import Packed
 from pipelines.stages.encode import vocabulary_records
@@ -27,17 +28,16 @@ from pipelines.trust.corpus_rows import (
     CorpusRows,
     DatasetCorpus,
     nothing,
-    order_of_corpus,
     planned,
-    rows_in_shard,
 )
+from pipelines.trust.row_sources import place_of
 from pipelines.trust.stored_rows import StoredRows, rerun_packed, row_finding
 from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
+from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.errors import InputError
 from tokcore.reading.checking import MOST_FINDINGS, Finding
-from tokcore.reading.manifest import DatasetManifest
-from tokcore.reading.record_index import CORPUS_ENDING, index_name, read_corpus_order
+from tokcore.reading.record_index import index_name
 from tokcore.records.manifest import MANIFEST_NAME, Manifest, shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
@@ -90,34 +90,40 @@ def rerun(
         stored = StoredRows.of(job, corpus, manifest)
         for split in corpus.reading.corpus.split_names:
             work = _SplitRerun(corpus, stored, job, manifest, split)
-            if isinstance(stored.format, Packed):
-                read = corpus.read(split, nothing, workers)
-                checksums += read.checksums
-                findings += work.totals(read)
-                all_rows += len(read.keys)
-                rows, differing_records = rerun_packed(
-                    corpus, stored, read, work.shards, share, seed, workers, memory_bytes
-                )
-                made += rows
-                findings += differing_records
-                continue
+            is_packed = isinstance(stored.format, Packed)
             size = sum(file.bytes for file in work.files)
-            passes = max(1, math.ceil(size * share / memory_bytes))
+            passes = 1 if is_packed else max(1, math.ceil(size * share / memory_bytes))
             for number in range(passes):
                 is_wanted = functools.partial(_is_made_again, share, seed, number, passes)
-                read = corpus.read(split, corpus.encode_where(is_wanted), workers)
+                take = nothing if is_packed else corpus.encode_where(is_wanted)
+                read = corpus.read(split, take, workers)
                 if number == 0:
                     checksums += read.checksums
-                    findings += [*work.totals(read), *work.corpus_order(read)]
+                    findings += work.totals(read)
                     all_rows += len(read.keys)
-                made += sum(len(rows) for rows in read.taken)
-                findings += work.rows(read)
-        findings = [*changed_inputs(corpus.reading.corpus, manifest, checksums), *findings]
+                if is_packed:
+                    rows, differing_records = rerun_packed(
+                        corpus, stored, read, work.shards, share, seed, workers, memory_bytes
+                    )
+                else:
+                    rows, differing_records = sum(map(len, read.taken)), [*work.rows(read)]
+                made += rows
+                findings += differing_records
+        changes = [*changed_inputs(corpus.reading.corpus, manifest, checksums)]
+        if not changes:
+            path = os.path.join(job.output, CORPUS_INDEX)
+            data = corpus_index(newlines_of(corpus.reading.corpus, checksums))
+            if filesystem.read_if_there(path) not in (None, data):
+                problem = 'it is not what the corpus gives; run `tokbeam index` again'
+                changes.append(Finding(CORPUS_INDEX, problem))
+        findings = [*changes, *findings]
     return Rerun(made, all_rows, tuple(findings))
 
 
 def refuse_other_job(job: BuildJob | EncodeJob, manifest: Manifest) -> None:
     """Raises InputError if a job is not one that makes a dataset with this manifest, row by row."""
+    if all(each.recorded for each in job.reading.corpus.inputs):
+        return  # it was made of the manifest
     if isinstance(job, BuildJob):
         key = job.key()
     else:
@@ -168,7 +174,7 @@ class _SplitRerun:
         self._named = 0
 
     def totals(self, read: CorpusRows) -> Iterator[Finding]:
-        """Yields what the numbers of lines and rows differ in."""
+        """Yields what the numbers of lines and rows differ in, and the order keys of indexes."""
         stated = next((lines for lines in self._manifest.lines if lines.split == self._split), None)
         tally = _without_ids(add_tallies(self._split, read.tallies))
         if stated is None or _without_ids(stated).record() != tally.record():
@@ -176,27 +182,20 @@ class _SplitRerun:
                 MANIFEST_NAME,
                 f'the corpus gives other numbers of lines of {self._split}: {tally.record()}',
             )
-        counts = rows_in_shard(read.keys, len(self.shards)).tolist()
-        for shard, count in zip(self.shards, counts, strict=True):
+        bounds = read.bounds(len(self.shards))
+        for shard, first, end in zip(self.shards, bounds, bounds[1:]):
             for file in self.files:
-                if file.name.startswith(shard) and file.examples != count:
+                if file.name.startswith(shard) and file.examples != end - first:
                     yield Finding(
                         file.name,
-                        f'the corpus gives {count:,} rows of it, and it has {file.examples:,}',
+                        f'the corpus gives {end - first:,} rows of it, and it has {file.examples:,}',
                     )
-
-    def corpus_order(self, read: CorpusRows) -> Iterator[Finding]:
-        """Yields whether `tokbeam index` wrote an order that is not the one of the corpus."""
-        folder, split = self._stored.folder, self._split
-        with contextlib.suppress(
-            InputError
-        ):  # it is missing, or it is a finding without the corpus too
-            shards = DatasetManifest.read(folder).splits.get(split, ())
-            stored = read_corpus_order(folder, split, shards)
-            if not np.array_equal(stored, order_of_corpus(read.keys, self._corpus.seed)):
+            own = self._stored.first_file(shard)
+            index = None if own is None else self._stored.index(own)
+            if own and index is not None and not np.array_equal(index.keys, read.keys[first:end]):
                 yield Finding(
-                    index_name(f'{split}{CORPUS_ENDING}'),
-                    'it is not the order of the corpus; run `tokbeam index --corpus-order` again',
+                    index_name(own.name),
+                    'its order keys are not those of the rows of the corpus; run `tokbeam index` again',
                 )
 
     def rows(self, read: CorpusRows) -> Iterator[Finding]:
@@ -206,7 +205,7 @@ class _SplitRerun:
         made = sort_rows(read.taken)
         places = np.searchsorted(read.keys, made.keys)
         shards = shard_of(made.keys, len(self.shards))
-        firsts = np.searchsorted(shard_of(read.keys, len(self.shards)), range(len(self.shards)))
+        firsts = read.bounds(len(self.shards))
         for number, name in enumerate(self.shards):
             own = slice(*np.searchsorted(shards, [number, number + 1]))
             rows = places[own] - firsts[number]
@@ -233,7 +232,7 @@ class _SplitRerun:
             if self._named == MOST_FINDINGS + 1:
                 yield Finding(name, 'more rows differ from this one on, which are not named', row)
             return
-        place = self._corpus.place(read, key)
+        place = place_of(self._corpus, read, key)
         yield row_finding(name, row, f'the row that {place} gives', place, is_missing)
 
 
@@ -241,7 +240,7 @@ def _part(rows: FramedRows, own: slice) -> FramedRows:
     ends = np.cumsum(rows.lengths)
     first = int(ends[own.start - 1]) if own.start else 0
     last = int(ends[own.stop - 1]) if own.stop else 0
-    return FramedRows(rows.keys[own], rows.lengths[own], rows.records[first:last])
+    return FramedRows(rows.keys[own], rows.lengths[own], rows.records[first:last], rows.sizes[own])
 
 
 def _without_ids(tally: LineTally) -> LineTally:

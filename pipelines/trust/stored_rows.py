@@ -2,7 +2,7 @@
 
 Two rows are the same if the bytes that a format has for them are: of TFRecords the whole record, of
 text the lines, of Parquet, Megatron's and flat files the ids of each column. Where a row is packed follows
-from the lengths of all rows of its shard, so all of these are encoded.
+from the lengths of all rows of its shard, which the index has.
 """
 
 from __future__ import annotations
@@ -10,23 +10,31 @@ from __future__ import annotations
 import itertools
 import operator
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.formats import shard_format
-from pipelines.shard_formats.shard_format import Column, ShardFormat, line_writer, parse_rows
+from pipelines.shard_formats.shard_format import (
+    Column,
+    ShardFormat,
+    line_writer,
+    mapped_bytes,
+    parse_rows,
+)
 from pipelines.shard_formats.tfrecord import WINDOW_ROWS, Packed, PackedWindow
-from pipelines.trust.corpus_rows import CHANGED, CorpusRows, DatasetCorpus, RowPlace, Take
-from tokcore.corpus.corpus import Block, Rows
-from tokcore.corpus.order_keys import mix64, shard_of
+from pipelines.trust.corpus_rows import CHANGED, CorpusRows, DatasetCorpus, Take
+from pipelines.trust.row_sources import RowPlace, place_of
+from tokcore.corpus.order_keys import mix64
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.checking import MOST_FINDINGS, Finding
+from tokcore.reading.record_index import RecordIndex, index_name, parse_index
 from tokcore.reading.shards import EncodedRows
 from tokcore.records.manifest import Manifest, OutputFile
 from tokcore.records.tfrecord import FramedRows, parse_features, read_records, sort_rows
@@ -81,14 +89,43 @@ class StoredRows:
         paths = [os.path.join(self.folder, name) for name in names]
         return self.format.stored_rows(paths, numbers, self.columns, self.files)
 
+    def first_file(self, shard: str) -> OutputFile | None:
+        """Returns the first file of a shard, by its name as TFRecords; None if it is not in the manifest."""
+        [name, *_] = self.format.file_names(shard, [column.name for column in self.columns])
+        return self.files.get(name)
+
+    def index(self, file: OutputFile) -> RecordIndex | None:
+        """Returns the index of a shard, by its first file; None if it is missing or has no order keys."""
+        path = os.path.join(self.folder, index_name(file.name))
+        index = parse_index(mapped_bytes(path)) if filesystem.exists(path) else None
+        return index if index is not None and index.has_keys else None
+
+    def index_of(self, file: OutputFile) -> RecordIndex:
+        """Returns the index of a shard with order keys, by its first file; raises InputError."""
+        index = self.index(file)
+        if index is None or len(index) != file.examples:
+            path = os.path.join(self.folder, index_name(file.name))
+            raise InputError(
+                f'{path} is missing or damaged, or does not say where rows come from; run `tokbeam index '
+                f'{self.folder}`'
+            )
+        return index
+
     def made_again(self, rows: FramedRows) -> Iterator[bytes]:
         """Yields rows that were made again as `stored` yields them."""
         return self.format.row_bytes(rows, self.columns)
 
-    def ids(self, rows: FramedRows) -> dict[str, list[int]]:
-        """Returns the ids of a single row by feature."""
+    def ids(self, rows: FramedRows) -> list[dict[str, list[int]]]:
+        """Returns the ids of each row by feature."""
         encoded = parse_rows(rows, [column.name for column in self.columns])
-        return {name: ids.tolist() for name, ids in encoded.ids.items()}
+        bounds = {name: offsets.tolist() for name, offsets in encoded.offsets.items()}
+        return [
+            {
+                name: ids[bounds[name][row] : bounds[name][row + 1]].tolist()
+                for name, ids in encoded.ids.items()
+            }
+            for row in range(len(rows))
+        ]
 
 
 def row_finding(file: str, number: int, row: str, place: RowPlace, is_missing: bool) -> Finding:
@@ -121,86 +158,44 @@ class Segment:
 
 
 class PackedPlaces:
-    """Where the rows of some shards of a split are packed."""
+    """Where the rows of a shard are packed, by their lengths in its index."""
 
-    def __init__(
-        self,
-        corpus: DatasetCorpus,
-        stored: StoredRows,
-        read: CorpusRows,
-        shards: Collection[int],
-        workers: int,
-    ):
-        """Reads the corpus of the split once more, and encodes the rows of these shards."""
+    def __init__(self, stored: StoredRows, name: str, index: RecordIndex):
         assert isinstance(stored.format, Packed)
-        self._stored, self._read = stored, read
+        self._stored, self._name = stored, name
         self._features = [column.name for column in stored.columns]
-        count = corpus.shards_of(read.split)
-        self._shards = shard_of(read.keys, count)
-        wanted = np.isin(self._shards, [*shards])
-        encode = _encode_wanted(corpus, read, wanted)
+        lengths = index.lengths.T.astype(np.int64)
+        self.records = [*_segments(stored.format, self._features, lengths)]
+        self._of_row: dict[int, list[Segment]] = {}
+        for record, (rows, starts) in enumerate(self.records):
+            for place, (row, start) in enumerate(zip(rows.tolist(), starts.tolist()), 1):
+                self._of_row.setdefault(row, []).append(Segment(record, place, start))
 
-        def lengths_of(block: Block, rows: Rows, keys: np.ndarray):
-            """The order keys of wanted rows, uint64[n], and their ids, int64[features, n]."""
-            framed = encode(block, rows, keys)
-            if framed is None:
-                return None
-            offsets = parse_rows(framed, self._features).offsets
-            return framed.keys, np.array([np.diff(offsets[name]) for name in self._features])
-
-        again = corpus.read(read.split, lengths_of, workers)
-        keys = np.concatenate([np.empty(0, np.uint64), *(keys for keys, _ in again.taken)])
-        lengths = np.concatenate(
-            [np.empty((len(self._features), 0), np.int64), *(own for _, own in again.taken)], axis=1
-        )[:, np.argsort(keys)]
-        if lengths.shape[1] != wanted.sum():
-            raise InputError(CHANGED)
-        of_shards = shard_of(np.sort(keys), count)
-        self._segments = {
-            shard: [*_segments(stored.format, self._features, lengths[:, of_shards == shard])]
-            for shard in shards
-        }
-
-    def keys_in(self, shard: int, record: int) -> list[int]:
-        """Returns the order keys of the rows in a record, in the order of its segments.
-
-        Raises:
-            InputError: there is no such record.
-        """
-        records = self._segments[shard]
-        if record >= len(records):
-            raise InputError(
-                f'shard {shard} of {self._read.split} has {len(records):,} records, numbered from 0; there '
-                f'is no {record}'
-            )
-        first = int(np.searchsorted(self._shards, shard))
-        return [
-            int(self._read.keys[first + row]) for row in dict.fromkeys(records[record][0].tolist())
-        ]
-
-    def of_row(self, shard: int, row: int) -> tuple[Segment, ...]:
+    def of_row(self, row: int) -> tuple[Segment, ...]:
         """Returns the segments of a row by its number in the shard; none if it is left out."""
-        return tuple(
-            Segment(record, int(place) + 1, int(starts[place]))
-            for record, (rows, starts) in enumerate(self._segments[shard])
-            for place in np.flatnonzero(rows == row)
-        )
+        return tuple(self._of_row.get(row, ()))
 
-    def are_stored(
-        self, name: str, row: int, segments: Sequence[Segment], ids: dict[str, list[int]]
+    def are_stored(self, rows: Mapping[int, dict[str, list[int]]]) -> dict[int, bool]:
+        """Returns whether the shard has rows with these ids, by their numbers, where they belong."""
+        numbers = sorted({segment.record for row in rows for segment in self.of_row(row)})
+        records = dict(zip(numbers, self._stored.stored(self._name, np.array(numbers, np.int64))))
+        return {row: self._is_stored(row, ids, records) for row, ids in rows.items()}
+
+    def _is_stored(
+        self, row: int, ids: dict[str, list[int]], records: Mapping[int, bytes | None]
     ) -> bool:
-        """Whether a shard has a row with these ids where it belongs."""
         own = self._stored.format
         assert isinstance(own, Packed) and own.length is not None
+        segments = self.of_row(row)
         if not segments:
-            [file] = own.file_names(name, self._features)
+            [file] = own.file_names(self._name, self._features)
             return row in self._stored.files[file].dropped
         for segment in segments:
-            [record] = self._stored.stored(name, np.array([segment.record]))
+            record = records[segment.record]
             if record is None:
                 return False
             try:
-                [payload] = read_records(record, name)
+                [payload] = read_records(record, self._name)
                 features = parse_features(payload)
             except (ValueError, UnicodeDecodeError, InputError):
                 return False
@@ -269,7 +264,7 @@ def rerun_packed(
 
     Returns how many rows were made, and what differs.
     """
-    firsts = np.searchsorted(shard_of(read.keys, len(names)), range(len(names) + 1)).tolist()
+    firsts = read.bounds(len(names))
     windows = [
         (shard, at, min(at + WINDOW_ROWS, firsts[shard + 1]))
         for shard in _sample(len(names), share, seed)
@@ -355,7 +350,7 @@ def _compare_shard(
         made += window.count
         dropped += window.dropped.tolist()
         for number, row, is_missing in _differing(stored, name, window, records):
-            place = corpus.place(read, int(read.keys[first + row]))
+            place = place_of(corpus, read, read.keys[first + row])
             what = f'the packed row that begins with {place}'
             findings.append(row_finding(file_name, number, what, place, is_missing))
         records += len(window)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import hashlib
 import json
 import os
 import re
@@ -24,11 +25,16 @@ import numpy as np
 from pipelines.artifacts.manifest import RUN_NAME, read_manifest
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
+from pipelines.jobs.recorded import recorded_corpus
 from pipelines.shard_formats.formats import stored_format
+from pipelines.shard_formats.shard_format import mapped_bytes
 from tokcore.checked_json import WrongValue, checked
+from tokcore.corpus.order_keys import is_among, mix64, shard_of
+from tokcore.corpus.stretches import CORPUS_INDEX, parse_corpus_index
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
+from tokcore.filters.leaving_out import AddressedFiles
 from tokcore.options import recorded
 from tokcore.reading.checking import (
     CheckedFile,
@@ -36,21 +42,21 @@ from tokcore.reading.checking import (
     Findings,
     Sums,
     check_bytes,
+    record_fields,
 )
 from tokcore.reading.manifest import recorded_features, recorded_scheme
 from tokcore.reading.record_index import (
-    CORPUS_ENDING,
     INDEX_FOLDER,
-    corpus_order_path,
+    RecordIndex,
     index_name,
-    read_corpus_order,
+    parse_index,
 )
-from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import (
     FILE_OF_SPLIT,
     MANIFEST_NAME,
     ROOT_STAGES,
     SHARD_NAME,
+    FileOfShard,
     Manifest,
     OutputFile,
     VocabularyRecord,
@@ -62,11 +68,14 @@ from tokcore.text.whitespace import escape_piece
 
 _CHECKING = 'checking'
 
+_ROWS_AT_ONCE = 1 << 16
+"""Rows of an index that are compared at once."""
+
 _File = TypeVar('_File', OutputFile, VocabularyRecord)
 
 _READ = re.compile(
     rf'(?:.*/)?(?:{SHARD_NAME}.*|{FILE_OF_SPLIT}|(?!tokbeam(?:\.run)?\.json$)[^/]*\.(?:json|jinja|model|tiktoken)|'
-    rf'vocab\.txt|merges\.txt)|{INDEX_FOLDER}/(?!\w+\{CORPUS_ENDING}$).*',
+    rf'vocab\.txt|merges\.txt)|{INDEX_FOLDER}/.*',
     re.DOTALL,
 )
 """Names by which tokcore, transformers or datasets take files for shards, indexes or a tokenizer's."""
@@ -151,30 +160,23 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
         track_work('verify', _CHECKING, total),
         ThreadPoolExecutor(max(1, workers)) as pool,
     ):
-        checked_files = list(pool.map(contents.check, manifest.outputs))
-        by_name = {
-            file.name: result
-            for file, result in zip(manifest.outputs, checked_files, strict=True)
-            if result is not None
-        }
+        files = [*manifest.outputs, *contents.unlisted_indexes()]
+        checked_files = zip(files, pool.map(contents.check, files), strict=True)
+        by_name = {file.name: result for file, result in checked_files if result is not None}
         indexes = {file.name: file for file in manifest.index}
         for file in manifest.outputs:
             if file.name not in indexes:
                 findings += _differences(file, by_name.get(file.name), manifest)
-        by_name |= contents.check_unlisted_indexes(pool)
-        for shard in manifest.files:
-            name, result = index_name(shard.name), by_name.get(shard.name)
-            listed, index = indexes.pop(name, None), by_name.get(name)
-            is_whole = result and not result.findings and result.crc32c == shard.crc32c
-            if index and result and is_whole and index.sha256 != result.index_sha256:
-                problem = f'it is not the index of {shard.name}; run `tokbeam index` again'
-                findings.append(Finding(name, problem))
+        for name in contents.index_names:
+            listed, wrong = indexes.pop(name, None), contents.wrong_index(name, by_name)
+            if wrong is not None:
+                findings.append(Finding(name, f'{wrong}; run `tokbeam index` again'))
             elif listed:
-                findings += _differences(listed, index, manifest)
+                findings += _differences(listed, by_name.get(name), manifest)
         for name in indexes:
             findings.append(Finding(MANIFEST_NAME, f'it lists {name}, an index of no shard'))
-        findings += contents.check_corpus_orders()
-    present = [result for result in checked_files if result is not None]
+        findings += [*contents.check_text_bytes(), *contents.check_removed()]
+    present = [by_name[file.name] for file in manifest.outputs if file.name in by_name]
     found_root = _root_of(manifest, by_name)
     for stated, who in ((manifest.root, 'the manifest states'), (root, '--root asks for')):
         if stated is not None and found_root is not None and found_root != stated:
@@ -297,7 +299,8 @@ def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | No
             changes['rows'] = result.rows
         return dataclasses.replace(file, **changes, sha256=result.sha256 if is_hashed else None)
 
-    needed = _names(manifest) | {record.name for record in manifest.vocabularies}
+    needed = {record.name for record in manifest.vocabularies} | _names(manifest)
+    needed |= {file.name for file in manifest.removed}
     if not needed <= by_name.keys():
         return None
     vocabularies = tuple(
@@ -310,7 +313,10 @@ def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | No
         for record in manifest.vocabularies
     )
     files = tuple(map(as_it_is, manifest.files))
-    return root_hash(dataclasses.replace(manifest, files=files, vocabularies=vocabularies))
+    removed = tuple(map(as_it_is, manifest.removed))
+    return root_hash(
+        dataclasses.replace(manifest, files=files, vocabularies=vocabularies, removed=removed)
+    )
 
 
 class _Contents:
@@ -323,6 +329,14 @@ class _Contents:
         self._folder, self._manifest = folder, manifest
         self._shards = _names(manifest)
         self._indexes = {file.name for file in manifest.index}
+        first_files: dict[str, tuple[FileOfShard, OutputFile]] = {}
+        for file in manifest.files:
+            if shard := file_of_shard(file.name):
+                first_files.setdefault(shard.shard, (shard, file))
+        self._indexed = {index_name(each[1].name): each for each in first_files.values()}
+        self._shard_counts = collections.Counter(shard.split for shard, _ in first_files.values())
+        self._with_keys: list[tuple[FileOfShard, OutputFile, RecordIndex]] = []
+        self.index_names = [*self._indexed, CORPUS_INDEX]
 
     def check(self, file: OutputFile | VocabularyRecord) -> CheckedFile | None:
         """Returns what a file holds; None if it is missing."""
@@ -336,19 +350,18 @@ class _Contents:
             finding = Finding(file.name, f'it cannot be read ({error!s:.300})')
             return CheckedFile(0, 0, '00000000', '', (finding,))
 
-    def check_unlisted_indexes(self, pool: ThreadPoolExecutor) -> dict[str, CheckedFile]:
-        """Returns by their names what indexes hold of which the manifest says nothing."""
-        names = {*map(index_name, self._shards)} - self._indexes
-        files = [OutputFile(name, 0, '0' * 8, 0) for name in names]
-        checked_files = zip(files, pool.map(self.check, files), strict=True)
-        return {file.name: result for file, result in checked_files if result is not None}
+    def unlisted_indexes(self) -> list[OutputFile]:
+        """Returns the indexes that may be there and of which the manifest says nothing."""
+        names = [name for name in self.index_names if name not in self._indexes]
+        return [OutputFile(name, 0, '0' * 8, 0) for name in names]
 
     def unlisted_files(self) -> dict[str, None]:
         """Returns the names of files that the root does not cover and that are not compared with others.
 
         Nobody reads hidden files, so they are left out.
         """
-        known = {MANIFEST_NAME, RUN_NAME, *self._shards, *map(index_name, self._shards)}
+        known = {MANIFEST_NAME, RUN_NAME, *self.index_names, *self._shards}
+        known |= {file.name for file in self._manifest.removed}
         for record in self._manifest.vocabularies:
             known |= {record.name, *(file.name for file in record.beside)}
         names = filesystem.names_below(self._folder)
@@ -383,27 +396,64 @@ class _Contents:
                     problem = f'it states {what} {stated!s:.200} of {record.name}, which has {actual!s:.200}'
                     yield Finding(MANIFEST_NAME, problem)
 
-    def check_corpus_orders(self) -> Iterator[Finding]:
-        """Yields what is wrong with the orders of the corpus that `tokbeam index` wrote, if it did."""
-        splits: dict[str, list[ShardFile]] = {}
-        for file in self._manifest.files:
-            if found := file_of_shard(file.name):
-                path = os.path.join(self._folder, file.name)
-                shard = ShardFile(path, file.rows, file.bytes, file.crc32c)
-                splits.setdefault(found.split, []).append(shard)
-        for split, shards in splits.items():
-            path = corpus_order_path(self._folder, split)
-            if filesystem.is_shared(path) or not filesystem.exists(path):
-                continue
-            name = f'{INDEX_FOLDER}/{split}{CORPUS_ENDING}'
+    def wrong_index(self, name: str, by_name: Mapping[str, CheckedFile]) -> str | None:
+        """Returns what is wrong with an index, if it is there."""
+        if name not in by_name:
+            return None
+        if name == CORPUS_INDEX:
+            lines = parse_corpus_index(self.content(name) or b'') or ()
+            return None if len(lines) == len(self._manifest.inputs) else 'it is damaged'
+        shard, file = self._indexed[name]
+        result = by_name.get(file.name)
+        index = parse_index(mapped_bytes(os.path.join(self._folder, name)))
+        if index is None or index.shard != (file.examples, file.bytes, int(file.crc32c, 16)):
+            return f'it is not the index of {file.name}'
+        if result is not None and (result.crc32c, result.findings) == (file.crc32c, ()):
+            if index.has_offsets and result.records_sha256 != _records_sha256(index):
+                return f'it has other records than {file.name}'
+        if index.has_keys:
+            numbers = shard_of(index.keys, self._shard_counts[shard.split])
+            if np.any(numbers != shard.number) or np.any(index.keys[1:] <= index.keys[:-1]):
+                return 'its order keys are not those of such a shard'
+            self._with_keys.append((shard, file, index))
+        return None
+
+    def check_text_bytes(self) -> Iterator[Finding]:
+        """Yields where the indexes have other text than the manifest counts."""
+        for tally in self._manifest.lines:
+            sizes = [
+                int(np.sum(index.text_bytes, dtype=np.int64))
+                for shard, _, index in self._with_keys
+                if shard.split == tally.split
+            ]
+            are_all = len(sizes) == self._shard_counts[tally.split]
+            if are_all and tally.text_bytes != sum(sizes):
+                yield Finding(
+                    MANIFEST_NAME,
+                    f'it states {tally.text_bytes:,} bytes of text of {tally.split}, and the indexes of its '
+                    f'shards have {sum(sizes):,}',
+                )
+
+    def check_removed(self) -> Iterator[Finding]:
+        """Yields what is left of the rows that the list of removed ones has."""
+        for file in self._manifest.removed:
+            counted = sum(tally.removed for tally in self._manifest.lines)
+            if counted != file.rows:
+                problem = f'it counts {counted:,} removed rows, and {file.name} has {file.rows:,}'
+                yield Finding(MANIFEST_NAME, problem)
             try:
-                numbers = read_corpus_order(self._folder, split, shards)
-            except InputError as error:
-                yield Finding(name, str(error))
+                files = AddressedFiles(recorded_corpus(self._manifest).splits)
+                places = files.places(files.read(self.content(file.name) or b'', file.name))
+            except (InputError, ValueError) as error:
+                yield Finding(file.name, f'it is no list of rows of this dataset ({error!s:.200})')
                 continue
-            twice = np.flatnonzero(np.bincount(numbers, minlength=len(numbers)) > 1)
-            if len(twice):
-                yield Finding(name, f'it has the row {twice[0]} more than once')
+            seed = checked(self._manifest.options.get('seed'), int, 'seed')
+            removed = {split: np.sort(mix64(own, seed)) for split, own in places.items()}
+            for shard, indexed, index in self._with_keys:
+                are_there = is_among(removed.get(shard.split, np.empty(0)), index.keys)
+                if rows := np.count_nonzero(are_there):
+                    problem = f'{rows:,} of its rows are in {file.name}, which leaves them out'
+                    yield Finding(indexed.name, problem)
 
     def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:
         count_bytes = functools.partial(advance, _CHECKING)
@@ -466,6 +516,15 @@ class _Contents:
         escapes = scheme.piece_writer(vocabulary) is None
         texts = map(escape_piece, vocabulary.pieces) if escapes else vocabulary.pieces
         return frozenset(text.encode('utf-8', 'surrogatepass') for text in texts)
+
+
+def _records_sha256(index: RecordIndex) -> str:
+    """Returns the SHA-256 of what an index says of records, as `check_records` finds it."""
+    sha256 = hashlib.sha256()
+    for first in range(0, len(index), _ROWS_AT_ONCE):
+        rows = np.arange(first, min(first + _ROWS_AT_ONCE, len(index)))
+        sha256.update(record_fields(index.bounds(rows)[0], index.lengths[rows]))
+    return sha256.hexdigest()
 
 
 def as_json(verified: Verified, more: Mapping[str, object] | None = None) -> str:

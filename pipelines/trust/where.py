@@ -1,28 +1,32 @@
 """Where in the corpus rows of a dataset come from, and which rows lines of the corpus became.
 
-All of it follows from the order keys of one pass over the split: the n-th key is that of the n-th row,
-and a key gives the file and the byte.
+The indexes of the shards have the order keys of all rows, and a key gives the file and the byte. Only rows with
+some words are looked for in all of the corpus.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import bisect
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pipelines.jobs.job import BuildJob, EncodeJob
+from pipelines.jobs.recorded import read_corpus_index
 from pipelines.shard_formats.tfrecord import Packed
-from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus, RowPlace, Take, nothing, planned
+from pipelines.trust.corpus_rows import DatasetCorpus, Take, planned
 from pipelines.trust.rerun import refuse_other_job
+from pipelines.trust.row_sources import RowPlace, RowSources, SourceRows
 from pipelines.trust.stored_rows import PackedPlaces, Segment, StoredRows
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import shard_of
 from tokcore.encoding.vocabulary import spelled_ids
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import row_offsets
 from tokcore.options import shown
+from tokcore.reading.ordered_rows import by_part
 from tokcore.records.manifest import Manifest, shard_name
 from tokcore.text.rows import Side
 
@@ -82,72 +86,155 @@ def find_rows(
 
     Raises:
         InputError: there is no such row, file or line; the job is not the one that made the dataset; or
-            its corpus cannot be read.
+            a file of the corpus cannot be read, or has changed.
     """
     refuse_other_job(job, manifest)
-    shards = {split: job.dataset.shards_of(split) for split in job.reading.corpus.split_names}
-    if wanted.split not in shards:
+    splits = job.reading.corpus.split_names
+    if wanted.split not in splits:
         raise InputError(
-            f'{job.output} has no split {shown(wanted.split)}; there are {", ".join(shards)}'
+            f'{job.output} has no split {shown(wanted.split)}; there are {", ".join(splits)}'
         )
-    with planned(job) as corpus:
-        corpus.prepare()
-        take: Take = nothing
-        if wanted.text is not None:
-            take = functools.partial(_keys_with_text, wanted.text.encode())
-        read = corpus.read(wanted.split, take, workers)
-        stored = StoredRows.of(job, corpus, manifest)
-        count, places = shards[wanted.split], None
-        is_packed = isinstance(stored.format, Packed)
-        if is_packed and wanted.record is not None:
-            shard, record = wanted.record
-            _check_shard(read, shard, count)
-            places = PackedPlaces(corpus, stored, read, [shard], workers)
-            keys: Sequence[int] | np.ndarray = places.keys_in(shard, record)
-            total = len(keys)
-        else:
-            keys = _keys(corpus, read, wanted, count)
-            total, keys = len(keys), keys[:most]
-            if is_packed:
-                own = set(shard_of(np.array(keys, np.uint64), count).tolist())
-                places = PackedPlaces(corpus, stored, read, own, workers)
-        find = functools.partial(_find_row, corpus, read, job.dataset.name, count, stored, places)
-        return total, [find(int(key)) for key in keys]
+    corpus = DatasetCorpus(job)
+    corpus.prepare()
+    finder = _Finder(job, corpus, StoredRows.of(job, corpus, manifest), wanted.split)
+    newlines = read_corpus_index(job.output, manifest)
+    sources = RowSources(job.reading, newlines, corpus.seed, manifest)
+    if wanted.input is not None:
+        found = [*sources.on_line(wanted.split, *wanted.input)]
+        located = finder.located(np.concatenate([np.empty(0, np.uint64), *(f.keys for f in found)]))
+        keys = [*located]
+    else:
+        of_rows = _keys(job, finder, wanted, workers)
+        keys = of_rows.tolist()
+        found = [*sources.of_keys(wanted.split, of_rows[:most], workers)]
+    rows = finder.described(found, {*keys[:most]})
+    return len(keys), [rows[key] for key in keys[:most]]
 
 
-def _keys(
-    corpus: DatasetCorpus, read: CorpusRows, wanted: Wanted, shards: int
-) -> Sequence[int] | np.ndarray:
-    """The order keys of the rows that are wanted."""
-    rows = len(read.keys)
+def _keys(job: BuildJob | EncodeJob, finder: _Finder, wanted: Wanted, workers: int) -> np.ndarray:
+    """The order keys of the rows that are wanted: uint64[n]."""
     if wanted.rows is not None:
-        for row in wanted.rows:
-            if not 0 <= row < rows:
-                raise InputError(
-                    f'{read.split} has {rows:,} rows, numbered from 0; there is no {row}'
-                )
-        return [int(read.keys[row]) for row in wanted.rows]
+        return finder.keys(wanted.rows)
     if wanted.record is not None:
-        shard, record = wanted.record
-        _check_shard(read, shard, shards)
-        own = read.keys[shard_of(read.keys, shards) == shard]
-        if record >= len(own):
-            raise InputError(
-                f'shard {shard} of {read.split} has {len(own):,} records, numbered from 0; there is no '
-                f'{record}'
-            )
-        return [int(own[record])]
-    if wanted.text is not None:
-        return np.concatenate([np.empty(0, np.uint64), *read.taken])
-    assert wanted.input is not None
-    return corpus.keys_at(read, *wanted.input)
+        return finder.keys_in(*wanted.record)
+    assert wanted.text is not None
+    take: Take = functools.partial(_keys_with_text, wanted.text.encode())
+    with planned(job) as corpus:
+        found = corpus.read(wanted.split, take, workers).taken
+    return np.concatenate([np.empty(0, np.uint64), *found])
 
 
-def _check_shard(read: CorpusRows, shard: int, shards: int) -> None:
-    if shard >= shards:
-        raise InputError(
-            f'{read.split} has {shards:,} shards, numbered from 0; there is no {shard}'
+class _Finder:
+    """The rows of a split, by the indexes of its shards."""
+
+    def __init__(
+        self, job: BuildJob | EncodeJob, corpus: DatasetCorpus, stored: StoredRows, split: str
+    ):
+        self._corpus, self._stored, self._split = corpus, stored, split
+        count = corpus.shards_of(split)
+        names = [shard_name(job.dataset.name, split, n, count) for n in range(count)]
+        files = [file for name in names if (file := stored.first_file(name)) is not None]
+        self._names, self._firsts = names, row_offsets([file.examples for file in files])
+        self._index = functools.cache(lambda shard: stored.index_of(files[shard]))
+        self._packed = functools.cache(
+            lambda shard: PackedPlaces(stored, names[shard], self._index(shard))
         )
+        self._is_packed = isinstance(stored.format, Packed)
+
+    def keys(self, rows: Sequence[int]) -> np.ndarray:
+        """Returns the order keys of rows by their numbers; raises InputError if there are not so many."""
+        keys = np.empty(len(rows), np.uint64)
+        for row in rows:
+            if not 0 <= row < self._firsts[-1]:
+                raise InputError(
+                    f'{self._split} has {self._firsts[-1]:,} rows, numbered from 0; there is no {row}'
+                )
+        for shard, own in by_part(self._firsts.tolist(), np.array(rows, np.int64)):
+            keys[own] = self._index(shard).keys[np.array(rows)[own] - self._firsts[shard]]
+        return keys
+
+    def keys_in(self, shard: int, record: int) -> np.ndarray:
+        """Returns the order keys of the rows in a record; raises InputError if there is none."""
+        if shard >= len(self._names):
+            raise InputError(
+                f'{self._split} has {len(self._names):,} shards, numbered from 0; there is no {shard}'
+            )
+        index = self._index(shard)
+        records = self._packed(shard).records if self._is_packed else index
+        if record >= len(records):
+            raise InputError(
+                f'shard {shard} of {self._split} has {len(records):,} records, numbered from 0; there '
+                f'is no {record}'
+            )
+        rows = self._packed(shard).records[record][0].tolist() if self._is_packed else [record]
+        return index.keys[[*dict.fromkeys(rows)]]
+
+    def located(self, keys: np.ndarray) -> dict[int, tuple[int, int]]:
+        """Returns the shard and the number in it of each row by its order key; none of other keys."""
+        located = {}
+        for shard, key in zip(
+            shard_of(keys, len(self._names)).tolist(), keys.tolist(), strict=True
+        ):
+            of_shard = self._index(shard).keys
+            row = bisect.bisect_left(of_shard, key)  # in a mapped file, of which little is read so
+            if row < len(of_shard) and of_shard[row] == key:
+                located[key] = shard, row
+        return located
+
+    def described(self, found: Iterable[SourceRows], keys: Collection[int]) -> dict[int, FoundRow]:
+        """Returns all that is known of rows with some of these order keys."""
+        made: dict[int, dict[int, tuple]] = {}  # by shard and row, what the corpus gives of it
+        for each in found:
+            framed = self._corpus.encode(each.block, each.rows)
+            texts = zip(*(map(side.row, range(len(each.rows))) for side in each.rows.sides))
+            made_again = self._stored.ids(framed), self._stored.made_again(framed)
+            located = self.located(each.keys)
+            for key, place, *row in zip(
+                each.keys.tolist(), each.places, texts, *made_again, strict=True
+            ):
+                if key not in keys:
+                    continue
+                if key not in located:
+                    raise InputError(
+                        f'the index has no row of {place}, which the corpus gives; run `tokbeam index` '
+                        'again'
+                    )
+                shard, number = located[key]
+                made.setdefault(shard, {})[number] = key, place, *row
+        rows = {}
+        for shard, of_shard in made.items():
+            is_stored = self._are_stored(shard, of_shard)
+            for number, (key, place, text, ids, _) in of_shard.items():
+                record: int | None = number
+                segments = None
+                if self._is_packed:
+                    segments = self._packed(shard).of_row(number)
+                    record = segments[0].record if segments else None
+                vocabularies = zip(self._stored.columns, self._stored.vocabularies, strict=True)
+                rows[key] = FoundRow(
+                    self._split,
+                    int(self._firsts[shard]) + number,
+                    self._names[shard],
+                    record,
+                    place,
+                    text,
+                    ids,
+                    {
+                        column.name: spelled_ids(ids[column.name], own)
+                        for column, own in vocabularies
+                    },
+                    is_stored[number],
+                    segments,
+                )
+        return rows
+
+    def _are_stored(self, shard: int, rows: Mapping[int, tuple]) -> dict[int, bool]:
+        """Returns whether a shard has rows as the corpus gives them, by their numbers."""
+        if self._is_packed:
+            return self._packed(shard).are_stored({row: made[3] for row, made in rows.items()})
+        numbers = sorted(rows)
+        stored = self._stored.stored(self._names[shard], np.array(numbers, np.int64))
+        return {row: rows[row][4] == own for row, own in zip(numbers, stored, strict=True)}
 
 
 def _keys_with_text(words: bytes, block: Block, rows: Rows, keys: np.ndarray) -> np.ndarray | None:
@@ -170,61 +257,16 @@ def _rows_having(side: Side, words: bytes) -> Iterator[int]:
         at = text.find(words, at + 1)
 
 
-def _find_row(
-    corpus: DatasetCorpus,
-    read: CorpusRows,
-    dataset: str,
-    shards: int,
-    stored: StoredRows,
-    places: PackedPlaces | None,
-    key: int,
-) -> FoundRow:
-    """Returns all that is known of a row, by its order key."""
-    row = int(np.searchsorted(read.keys, np.uint64(key)))
-    shard = int(shard_of(np.array([key], np.uint64), shards)[0])
-    row_in_shard = row - int(np.searchsorted(shard_of(read.keys, shards), shard))
-    name = shard_name(dataset, read.split, shard, shards)
-    block, rows = corpus.row(read, key)
-    framed = corpus.encode(block, rows)
-    ids = stored.ids(framed)
-    record: int | None = row_in_shard
-    segments = None
-    if places is not None:
-        segments = places.of_row(shard, row_in_shard)
-        is_stored = places.are_stored(name, row_in_shard, segments, ids)
-        record = segments[0].record if segments else None
-    else:
-        [again] = stored.made_again(framed)
-        [as_stored] = stored.stored(name, np.array([row_in_shard]))
-        is_stored = again == as_stored
-    return FoundRow(
-        read.split,
-        row,
-        name,
-        record,
-        corpus.place(read, key),
-        tuple(side.row(0) for side in rows.sides),
-        ids,
-        {
-            column.name: spelled_ids(ids[column.name], vocabulary)
-            for column, vocabulary in zip(stored.columns, stored.vocabularies, strict=True)
-        },
-        is_stored,
-        segments,
-    )
-
-
 def row_fields(row: FoundRow) -> dict[str, object]:
     """Returns what is known of a row as values of JSON."""
     place = row.place
     return {
         **{name: value for name, value in vars(row).items() if name not in ('place', 'segments')},
         **({} if row.segments is None else {'segments': [*map(vars, row.segments)]}),
+        'address': place.address,
         'files': [file.path for file in place.files],
-        **{
-            field.name: getattr(place, field.name)
-            for field in dataclasses.fields(place)
-            if field.name in ('line', 'byte', 'piece')
-        },
+        'line': place.line,
+        'byte': place.byte,
+        'piece': place.piece,
         'file_row': place.row,
     }

@@ -45,7 +45,7 @@ LEARNING: Mapping[str, Sequence[object]] = {
         '--special-tokens', '[PAD],[UNK],[CLS],[SEP],[MASK],<2zh>',
     ],
     'bpe': ['--vocab-size', 400],
-    'bpe-cl100k': ['--merges', 100, '--special-token', '<pad>', '--min-count', 2],
+    'bpe-cl100k': ['--merges', 100, '--special-tokens', '<pad>', '--min-count', 2],
     'bpe-subword-nmt': ['--merges', 150],
     'bpe-textbook': ['--merges', 100],
     'bpe-whitespace': ['--merges', 120, '--max-piece-length', 5],
@@ -208,9 +208,7 @@ def combined_jobs(
         job = _encode_job(row, corpora, vocabularies)
         yield job
         if row['output'] == 'tfrecord':
-            # Code of a user's is run by `index` only if a job file names it.
-            order = ['--corpus-order'] if row['clean'] != 'own' else []
-            yield Job(f'index.{job.name}', ('index', job.output, *order))
+            yield Job(f'index.{job.name}', ('index', job.output))
             if not CORPORA[row['corpus']].has_other_fields:
                 yield from _convert_jobs(job, row['scheme'], next(converted))
     for row in covering_rows(BUILD_FACTORS, is_possible_build):
@@ -245,9 +243,9 @@ def _encode_job(
         'no-more': [],
         'prefixes': _prefixes(CORPORA[name].sides),
         'seed': ['--seed', 5],
-        'small-items': ['--item-size', '6KiB'],
+        'small-items': ['@item-size', '6KiB'],
     }[row['more']]
-    return Job(_dotted('encode', row), ('encode', *words, '--shuffle', row['shuffle']))
+    return Job(_dotted('encode', row), ('encode', *words, '@shuffle', row['shuffle']))
 
 
 def _convert_jobs(dataset: Job, scheme: str, outputs: Sequence[str]) -> Iterator[Job]:
@@ -257,14 +255,13 @@ def _convert_jobs(dataset: Job, scheme: str, outputs: Sequence[str]) -> Iterator
             yield Job(f'convert.{output}.{dataset.name}', ('convert', dataset.output, *how))
 
 
+_DEV = {role: f'--dev-{side}' for side in ('source', 'target') for role in (side, f'sgm_{side}')}
+
+
 def _paths_of_dev(paths: Mapping[str, Sequence[str]]) -> list[str]:
     if not {'line_labels', 'tmx_lines'}.isdisjoint(paths):
         return []  # other splits of these formats are named in job files
-    return [
-        word
-        for role, files in paths.items()
-        for word in [f'--dev-{role.replace("_", "-")}', *files[:1]]
-    ]
+    return [word for role, files in paths.items() for word in [_DEV.get(role, '--dev'), *files[:1]]]
 
 
 def _prefixes(sides: int) -> list[str]:
@@ -320,7 +317,7 @@ def _line_jobs(name: str, files: OddFiles, vocabularies: Mapping[str, Path]) -> 
     )
     pieces = Job(f'tokenize.pieces.{name}', ('tokenize', *how, '--pieces'), files.lines)
     yield from (ids, pieces)
-    for job, more in [(ids, ['--raw']), (pieces, ['--pieces'])]:
+    for job, more in [(ids, []), (pieces, ['--pieces'])]:
         words = ('detokenize', *how, *more)
         yield Job(f'de{job.name}', words, Path(job.name, 'stdout'))
     if name in vocabularies:

@@ -75,7 +75,7 @@ def ordinary_jobs(given: Materials) -> list[Job]:
     dev_bitext = ['--dev-source', given.source, '--dev-target', given.target]
     add('count-bitext', 'count', *bitext, '--side', 'targets')
     few = add('count-few', 'count', '--text', given.few_english)
-    merged = add('count-merged', 'count', '--merge', rejecting, pairs)
+    merged = add('count-merged', 'count', '--counts', rejecting, pairs)
 
     for search in ('t2t', 'closest'):
         how = ['--search', search]
@@ -89,8 +89,8 @@ def ordinary_jobs(given: Materials) -> list[Job]:
     vocabulary = add('vocab-pairs', 'vocab', '--counts', pairs, *_SIZE)
 
     for shuffle in ('files', 'engine'):
-        how = ['--vocab', vocabulary, *_DATASET, '--shuffle', shuffle]
-        dev = ['--dev-tsv', given.few_pairs]
+        how = ['--vocab', vocabulary, *_DATASET, '@shuffle', shuffle]
+        dev = ['--dev', given.few_pairs]
         add(f'encode-tsv-{shuffle}', 'encode', '--tsv', given.pairs_gz, *dev, *how)
         add(f'encode-bad-tsv-{shuffle}', 'encode', '--tsv', given.bad_pairs, *how, *_SKIP)
         prefixes = ['--source-prefix', 'to zh: ', '--seed', 5]

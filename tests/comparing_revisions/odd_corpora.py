@@ -140,7 +140,7 @@ def _labelled(bad: bool) -> Texts:
     if bad:
         names = [b'else' if number % 7 == 3 else name for number, name in enumerate(names)]
     return {
-        'labelled_text': [_BOM + _as_lines(half) for half in _in_two(lines)],
+        'text': [_BOM + _as_lines(half) for half in _in_two(lines)],
         'line_labels': [_as_lines(half) for half in _in_two(names)],
     }
 
@@ -269,7 +269,7 @@ CORPORA = {
     'tsv': Corpus(2, _columns(b''), 'tsv', {'columns': [1, 2]}),
     'tsv-header': Corpus(
         2, _columns(b'id\ten\tzh\r\n'), 'tsv',
-        {'header': True, 'columns': ['zh', 'en'], 'keep_tabs': True, 'keep': ['id']},
+        {'columns': ['zh', 'en'], 'keep_tabs': True, 'keep': ['id']},
     ),
     'tsv-quoted': Corpus(2, _quoted_columns, 'tsv', {'quoting': 'csv'}),
     'jsonl': Corpus(2, _json_lines, 'jsonl', _PAIR),
@@ -363,7 +363,7 @@ def _each(texts: Texts) -> Iterator[tuple[str, int, bytes]]:
 
 
 def _option(name: str) -> str:
-    return f'--{name.replace("_", "-")}'
+    return f'--{name.removeprefix("sgm_").replace("_", "-")}'
 
 
 def _write_archive(path: Path, texts: Texts) -> None:

@@ -122,7 +122,7 @@ class OddFiles:
         yield 'jsonl-bom', ['--jsonl', with_bom]
         yield (
             'csv-header',
-            ['--tsv', write('a.csv', 'en,de\nno,nein\n'), '--header', '--columns', 'en,de'],
+            ['--tsv', write('a.csv', 'en,de\nno,nein\n'), '--columns', 'en,de'],
         )
         yield 'csv-columns', ['--tsv', write('b.csv', 'no,nein\n"a, b",c\n'), '--columns', '0']
         yield from self._bad_labels_of_no_text()
@@ -131,7 +131,7 @@ class OddFiles:
         yield 'binary-jsonl', ['--jsonl', copies['.gz'], '--on-error', 'skip']
         yield 'text-as-parquet', ['--parquet', plain]
         yield 'text-as-tmx', ['--tmx', plain, '--languages', 'en,zh']
-        yield 'text-as-sgm', ['--sgm-source', plain, '--sgm-target', plain]
+        yield 'text-as-sgm', ['--source', plain, '--target', plain]
 
     def _sgm(self) -> Iterator[tuple[str, list[object]]]:
         def document(*segments: str, name: str = 'd') -> str:
@@ -163,7 +163,7 @@ class OddFiles:
                 self._write(f'{name}.{side}.sgm', text)
                 for side, text in enumerate((source, target))
             ]
-            yield f'sgm-{name}', ['--sgm-source', sides[0], '--sgm-target', sides[1]]
+            yield f'sgm-{name}', ['--source', sides[0], '--target', sides[1]]
 
     def _bad_labels_of_no_text(self) -> Iterator[tuple[str, list[object]]]:
         """Rows without text whose labels are wrong, in each format that has labels."""
@@ -172,7 +172,6 @@ class OddFiles:
             words = [
                 '--tsv',
                 path,
-                '--header',
                 '--columns',
                 'text',
                 '--label',
@@ -193,7 +192,7 @@ class OddFiles:
         )
         texts = self._write('labelled.txt', ''.join(f'{text}\n' for _, text in rows))
         labels = self._write('labelled.labels', ''.join(f'{kind}\n' for kind, _ in rows))
-        words = ['--labelled-text', texts, '--line-labels', labels]
+        words = ['--text', texts, '--line-labels', labels]
         yield (
             'label-of-no-text.labelled',
             [*words, '--labels', self._corpora.labels, '--on-error', 'skip'],

@@ -16,7 +16,6 @@ from .jobs_compared import Job, ordinary_jobs
 from .materials import make_materials
 from .odd_corpora import OddCorpora
 from .odd_files import OddFiles
-from .spelling import spelled_now
 
 _OURS = Path(__file__).resolve().parents[2]
 
@@ -122,8 +121,6 @@ def _run(packages: Path, jobs: Sequence[Job], root: Path, workers: int) -> None:
         (root / job.name).mkdir(parents=True)
     (root / 'own_rows.py').write_text(OWN_FILTER)
     lines = [job.line(workers) for job in jobs]
-    if packages == _OURS:
-        lines = [spelled_now(line) for line in lines]
     commands = [
         Command(line, root / job.name, job.stdin) for line, job in zip(lines, jobs, strict=True)
     ]

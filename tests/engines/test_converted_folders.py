@@ -275,7 +275,8 @@ def test_array_records_are_the_payloads_of_the_tfrecords(built, converted):
         assert reader.num_records() == len(payloads)
         assert (reader.read_all() if payloads else []) == payloads
         assert reader.writer_options_string() == array_record.OPTIONS
-    assert not [path for path in (converted / 'array_record').iterdir() if path.is_dir()]
+    folders = [path.name for path in (converted / 'array_record').iterdir() if path.is_dir()]
+    assert folders == ['index']
 
 
 def test_damage_and_exchanged_rows_of_array_records_are_named(built, converted, tmp_path, printed):

@@ -40,16 +40,17 @@ def indexes(folder):
 def test_each_shard_has_the_index_that_the_command_writes(built, copy):
     manifest = manifest_of(built)
     assert [each['name'] for each in manifest['index']] == [
-        f'index/{each["name"]}' for each in manifest['files']
+        *(f'index/{each["name"]}' for each in manifest['files']),
+        'index/corpus.jsonl',
     ]
-    for listed, shard in zip(manifest['index'], manifest['files'], strict=True):
+    for listed, shard in zip(manifest['index'][:-1], manifest['files'], strict=True):
         data = (built / listed['name']).read_bytes()
         assert (listed['bytes'], listed['crc32c'], listed['rows']) == (
             len(data), f'{google_crc32c.value(data):08x}', shard['rows']
         )  # fmt: skip
     assert {each['rows'] for each in manifest['files']} >= {0, 1}
     written = indexes(built)
-    assert len(written) == 91
+    assert len(written) == 92
     succeed('index', without_index(copy))
     assert indexes(copy) == written
 
@@ -89,15 +90,21 @@ def test_an_index_that_is_missing_or_another_is_found(building, copy):
 
 def test_another_result_leaves_no_index_of_the_one_before(building, copy):
     succeed(*building, '--shards', 1, '--overwrite', '--output', copy)
-    assert len(indexes(copy)) == 2
+    assert set(indexes(copy)) == {
+        *(f'd-{split}-00000-of-00001' for split in ('train', 'dev')),
+        'corpus.jsonl',
+    }
     succeed(*building, '--output-format', 'parquet', '--overwrite', '--output', copy)
-    assert not (copy / 'index').exists()
-    assert 'index' not in manifest_of(copy)
+    names = {each['name'].partition('/')[2] for each in manifest_of(copy)['index']}
+    assert set(indexes(copy)) == names and len(names) == 92
 
 
 @pytest.mark.parametrize('to', ['parquet', 'flat'])
-def test_a_converted_folder_has_none(to, built, tmp_path):
+def test_a_converted_folder_has_those_of_its_files(to, built, tmp_path):
     succeed('convert', built, '--to', to, '--output', tmp_path / 'out')
-    assert not (tmp_path / 'out' / 'index').exists()
-    assert 'index' not in manifest_of(tmp_path / 'out')
+    made = indexes(tmp_path / 'out')
+    assert made['corpus.jsonl'] == indexes(built)['corpus.jsonl']
+    assert {f'index/{name}' for name in made} == {
+        each['name'] for each in manifest_of(tmp_path / 'out')['index']
+    }
     assert run('verify', tmp_path / 'out').status == 0

@@ -11,6 +11,8 @@ import pytest
 from pipelines.shuffle.merge_runs import OrderedShardWriter
 from pipelines.transforms.stats import WrittenFile
 from tokcore.kernels.sorting import SortedRows
+from tokcore.reading.record_index import read_index
+from tokcore.reading.shards import ShardFile
 
 PARTS = [bytes([place]) * (1 + place) for place in range(12)]
 
@@ -19,7 +21,12 @@ def merged(place: int) -> SortedRows:
     """Part i has i + 1 records of a byte each."""
     data = np.frombuffer(PARTS[place], np.uint8)
     rows = np.arange(len(data))
-    return SortedRows.of(rows.astype(np.uint64), data, rows, np.ones(len(data), np.uint32))
+    ones = np.ones(len(data), np.uint32)
+    return SortedRows.of(rows.astype(np.uint64), data, rows, ones, np.stack([ones, ones], axis=1))
+
+
+def files_in(folder):
+    return [path for path in folder.rglob('*') if path.is_file()]
 
 
 @pytest.mark.parametrize('gathers_first', [False, True])
@@ -40,13 +47,17 @@ def test_parts_stand_in_their_order_whichever_thread_is_first(tmp_path, gathers_
     whole = b''.join(PARTS)
     sums = google_crc32c.value(whole), len(whole), hashlib.sha256(whole).hexdigest()
     written = WrittenFile('shard', len(whole), *sums)
-    assert results == [[]] * (len(PARTS) - 1) + [[written]]
+    assert results[:-1] == [[]] * (len(PARTS) - 1) and results[-1][0] == written
+    shard = ShardFile(str(tmp_path / 'shard'), len(whole), len(whole), f'{sums[0]:08x}')
+    index = read_index(shard)
+    keys = [place for part in PARTS for place in range(len(part))]
+    assert (index.keys.tolist(), index.bounds_of(7)) == (keys, (7, 8))
     assert (tmp_path / 'shard').read_bytes() == whole
-    assert [path.name for path in tmp_path.iterdir()] == ['shard']
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['index', 'shard']
 
 
 def test_a_part_that_fails_stops_those_after_it_and_no_other(tmp_path):
-    shard = OrderedShardWriter(str(tmp_path), 'shard', 4, has_index=True)
+    shard = OrderedShardWriter(str(tmp_path), 'shard', 4)
     third_failed = threading.Event()
 
     def write(place: int):
@@ -64,11 +75,11 @@ def test_a_part_that_fails_stops_those_after_it_and_no_other(tmp_path):
         calls[2].result()
     with pytest.raises(RuntimeError, match='part 2 of shard was not written'):
         calls[3].result()
-    assert list(tmp_path.iterdir()) == []
+    assert files_in(tmp_path) == []
     shard = OrderedShardWriter(str(tmp_path), 'shard', 3)
     with shard.part(0):
         shard.write(0, merged(0))
-    assert len(list(tmp_path.iterdir())) == 1
+    assert len(files_in(tmp_path)) == 2
     with pytest.raises(OSError, match='no such run'), shard.part(1):
         raise OSError('no such run')
-    assert list(tmp_path.iterdir()) == []
+    assert files_in(tmp_path) == []

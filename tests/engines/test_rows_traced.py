@@ -26,10 +26,10 @@ import pipelines
 from pipelines.trust.rerun import rerun
 from pipelines.trust.where import row_fields
 from tokcore import open_dataset
-from tokcore.corpus.order_keys import order_keys, places_of
+from tokcore.corpus.order_keys import order_keys, order_of_corpus, places_of
 from tokcore.errors import InputError
 from tokcore.reading.manifest import DatasetManifest
-from tokcore.reading.record_index import read_corpus_order, write_corpus_order
+from tokcore.reading.record_index import Addresses, read_index, write_index
 from tokcore.records.manifest import Manifest, root_hash
 from tokcore.records.tfrecord import parse_example, read_records
 
@@ -268,10 +268,9 @@ def rows_in_corpus_order(folder, split='train'):
 
 
 @pytest.mark.slow
-def test_rows_of_six_formats_come_in_the_order_of_the_corpus(output, capsys):
-    succeed('index', output, '--corpus-order', '--workers', 2)
-    assert 'train: the order of' in capsys.readouterr().out
-    order = read_corpus_order(str(output), 'train', DatasetManifest.read(output).splits['train'])
+def test_rows_of_six_formats_come_in_the_order_of_the_corpus(output):
+    dataset = open_dataset(output)
+    order = order_of_corpus(dataset['train'].keys(), 0)
     found = pipelines.source(output, 'train', order, workers=2)
     assert [row.ids for row in found] == rows_in_corpus_order(output)
     paths = [row.place.files[0].path for row in found]
@@ -294,7 +293,6 @@ def test_splits_of_one_corpus_come_in_its_order(kind, small, tmp_path):
         *('build', '--tsv', small.tsv, '--scheme', 'byte', '--name', 'd', '--shards', 3),
         *('--dev-share', '20%', '@item-size', 700, '--output-format', kind, '--output', out),
     )
-    succeed('index', out, '--corpus-order')
     kept = [
         {
             side: [byte + 2 for byte in text.encode()] + [1]
@@ -307,39 +305,61 @@ def test_splits_of_one_corpus_come_in_its_order(kind, small, tmp_path):
     assert sum(map(len, splits)) == len(kept) and all(splits)
 
 
-def test_no_order_is_written_of_another_corpus(output, printed):
+def test_an_index_is_made_again_of_the_corpus_and_of_no_other(output, capsys):
+    folder = output / 'index'
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    shutil.rmtree(folder)
+    succeed('index', output)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     path = output.parent / 'pairs.en'
     text = path.read_bytes()
     path.write_bytes(text.replace(b'e', b'a', 1))
-    assert f'{path} has changed' in refuse('index', output, '--corpus-order')
+    capsys.readouterr()
+    succeed('index', output)
+    assert f'which was made without the corpus: {path} has' in capsys.readouterr().out
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    shutil.rmtree(folder)
+    succeed('index', output)
+    assert not read_index(DatasetManifest.read(output).splits['train'][0]).has_keys
     path.write_bytes(b'more\n' + text)
     with open(output.parent / 'pairs.zh', 'ab') as file:
         file.write(b'more\n')
-    assert 'and the manifest states [' in refuse('index', output, '--corpus-order')
-    assert not (output / 'index' / 'train.corpus').exists()
+    succeed('index', output)
+    assert 'the corpus gives' in capsys.readouterr().out
 
 
-def test_an_order_that_is_not_the_one_of_the_corpus_is_named(output, printed):
-    def findings(*more):
-        status, [report] = printed('verify', output, *more)
+@pytest.mark.parametrize('kind', ['tfrecord', 'parquet'])
+def test_an_index_of_other_rows_is_named(kind, small, printed, tmp_path):
+    out = tmp_path / 'out'
+    succeed(
+        *('build', '--tsv', small.tsv, '--scheme', 'byte', '--name', 'd', '--shards', 1),
+        *('--output-format', kind, '--output', out),
+    )
+    [shard] = DatasetManifest.read(out).splits['train']
+    index = read_index(shard)
+    sizes = np.column_stack([index.lengths, index.text_bytes])
+    lengths = np.diff(np.append(index.bounds(np.arange(len(index)))[0], shard.bytes)) if index.has_offsets else sizes[:, 0]  # fmt: skip
+
+    def findings(keys, sizes, *more):
+        write_index(shard, 2, [Addresses(lengths, keys, sizes)], index.has_offsets)
+        status, [report] = printed('verify', out, *more)
         assert (status == 3) == bool(report['findings'])
-        assert 'index/train.corpus' in report['not_covered']
-        assert {each['file'] for each in report['findings']} <= {'index/train.corpus'}
-        return [each['problem'] for each in report['findings']]
+        return [(each['file'], each['problem']) for each in report['findings']]
 
-    succeed('index', output, '--corpus-order')
-    assert findings('--rerun', '1%') == []
-    shards = DatasetManifest.read(output).splits['train']
-    order = read_corpus_order(str(output), 'train', shards)
-    order[[3, 5]] = order[[5, 3]]
-    write_corpus_order(str(output), 'train', shards, order)
-    assert findings() == []  # only the corpus shows it
-    assert len(findings('--rerun', '1%')) == 1
-    write_corpus_order(str(output), 'train', shards, np.arange(len(order)) // 2)
-    assert findings() == ['it has the row 0 more than once']
-    os.truncate(output / 'index' / 'train.corpus', 70)
-    [problem] = findings()
-    assert 'is damaged' in problem
+    name = f'index/{os.path.basename(shard.path)}'
+    keys, text, ids = index.keys.copy(), sizes.copy(), sizes.copy()
+    assert findings(keys, sizes, '--rerun', '1%') == []
+    assert [*dict(findings(keys[::-1], sizes))] == [name]
+    text[3, 2] += 1
+    problems = dict(findings(keys, text))
+    assert 'bytes of text of train' in problems['tokbeam.json']
+    if kind == 'tfrecord':
+        ids[3, 0] += 1
+        assert 'other records' in dict(findings(keys, ids))[name]
+    keys[5] += np.uint64(1)
+    assert findings(keys, sizes, '--rerun', '1%')[-1][1].startswith(
+        'its order keys are not those of'
+    )
 
 
 @pytest.mark.parametrize(
@@ -415,12 +435,10 @@ def forge(output, change):
     fields['root'] = root_hash(manifest)
     (output / 'tokbeam.json').write_text(json.dumps(fields))
     open_dataset(output).write_index()
-    data = (output / 'index' / path.name).read_bytes()
-    fields['index'][0] |= {
-        'bytes': len(data),
-        'crc32c': f'{google_crc32c.value(data):08x}',
-        'rows': len(records),
-    }
+    for entry in fields['index']:
+        data = (output / entry['name']).read_bytes()
+        entry |= {'bytes': len(data), 'crc32c': f'{google_crc32c.value(data):08x}'}
+    fields['index'][0]['rows'] = len(records)
     (output / 'tokbeam.json').write_text(json.dumps(fields))
     return fields['root']
 
@@ -438,6 +456,7 @@ def test_records_exchanged_by_who_can_write_manifests(output, printed):
     assert printed('verify', output, '--root', stated)[0] == 3
     _, [report] = printed('verify', output, '--rerun', 'all')
     assert [each['record'] for each in report['findings']] == [3, 8]
+    succeed('index', output)  # whoever forged it had no order keys
     status, [row] = printed('where', output, '0:3')
     assert status == 3 and not row['is_stored']
 

@@ -327,15 +327,15 @@ def test_indexes_of_records(copies, verify, tmp_path):
     shutil.copy(first, second)  # of another build of as many shards
     shutil.copy(first, folder / 'index' / 'other-train-00000-of-00001')
     data = bytearray(first.read_bytes())
-    data[32 + 8 * 4] ^= 1
+    data[24 * 4] ^= 1  # the offset of the fifth record
     first.write_bytes(data)
     findings = verify(folder)['findings']
     assert {each['file'] for each in findings} == {
         f'index/{name}' for name in (FIRST, SECOND, 'other-train-00000-of-00001')
     }
-    for name in (FIRST, SECOND):
+    for name, problem in ((FIRST, 'it has other records than'), (SECOND, 'it is not the index of')):
         [differing] = of_file({'findings': findings}, f'index/{name}')
-        assert f'it is not the index of {name}' in differing['problem']
+        assert f'{problem} {name}' in differing['problem']
 
 
 def test_an_index_of_shards_that_are_not_as_stated(copies, verify):

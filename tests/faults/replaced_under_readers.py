@@ -17,13 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from written_dataset import write_dataset
+from written_dataset import write_dataset, write_order
 
 from tokcore import mixture, open_dataset
 from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset
-from tokcore.reading.manifest import DatasetManifest
-from tokcore.reading.record_index import write_corpus_order
 
 _FIRST_IDS = {'a': 2, 'b': 44, 'c': 86}
 """Of 40 ids of a dataset, each of one byte."""
@@ -48,9 +46,7 @@ def write_originals(above: Path, output_format: str) -> dict[str, Path]:
         rows = [{'targets': row} for row in _rows(name)]
         shards = [rows[start : start + _SHARD_ROWS] for start in range(0, _ROWS, _SHARD_ROWS)]
         folder = write_dataset(above / name, shards, output_format=output_format)
-        open_dataset(folder).write_index()
-        files = DatasetManifest.read(folder).splits['train']
-        write_corpus_order(str(folder), 'train', files, np.arange(_ROWS)[::-1].copy())
+        write_order(folder, np.arange(_ROWS)[::-1])
         originals[name] = folder
         for seed in range(8):
             for way in _WAYS.values():

@@ -173,7 +173,7 @@ def test_no_imports_go_in_circles():
 HEAVY = {'apache_beam', 'numba', 'numpy', 'pyarrow', 'tensorflow'}
 
 COMMANDS = [
-    'build', 'count', 'vocab', 'encode', 'tokenize', 'detokenize', 'verify', 'where', 'index',
+    'build', 'count', 'vocab', 'encode', 'update', 'tokenize', 'detokenize', 'verify', 'where', 'index',
     'inspect', 'report', 'compare', 'card', 'convert', 'export', 'cache',
     'warm-up',
 ]  # fmt: skip

@@ -34,7 +34,7 @@ class ByteVocabulary:
     def special_ids(self) -> SpecialIds:
         return SpecialIds(pad=0, end=1)
 
-    @property
+    @functools.cached_property
     def pieces(self) -> tuple[str, ...]:
         """The special tokens and the bytes by id: ASCII characters, or `<0xE9>`."""
         shown = (chr(byte) if byte < 0x80 else f'<0x{byte:02X}>' for byte in range(256))

@@ -8,6 +8,7 @@ the directory of a zip, or an uncompressed tar allow to begin nearer to that.
 from __future__ import annotations
 
 import bisect
+import codecs
 import contextlib
 import io
 import itertools
@@ -20,7 +21,7 @@ from typing import BinaryIO, TypeVar
 from tokcore.corpus.archives import PieceReader, is_zip, naming, open_zip_member, opened_zip
 from tokcore.corpus.corpus import CorpusFile, MemberFile, OpenBinary
 from tokcore.corpus.looks import checked_text
-from tokcore.corpus.seekable import text_from
+from tokcore.corpus.seekable import can_seek, text_from
 from tokcore.corpus.storage import (
     PIECE_BYTES,
     bounded,
@@ -32,6 +33,8 @@ from tokcore.corpus.storage import (
 from tokcore.errors import InputError
 
 T = TypeVar('T')
+
+UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 _LEAST_JUMP = 1 << 20
 """A nearer member is reached by reading on: opening a file again takes longer than reading this much."""
@@ -107,6 +110,28 @@ def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
         pieces = _by_itself(file, open_binary)
     # Members of a tar that are not compressed were all looked at when it was listed.
     return checked_text(file, pieces) if file.compressed or is_zip(file.archive) else pieces
+
+
+def pieces_from(
+    file: CorpusFile, offset: int, open_binary: OpenBinary, may_be_utf_16: bool
+) -> Iterator[bytes]:
+    """Yields a file's text in pieces from a byte on, and nothing else if `can_seek`.
+
+    That of a file in UTF-16, if it may be, is in UTF-8. Raises InputError as `text_pieces`.
+    """
+    if may_be_utf_16 and text_beginning(file, open_binary, 2) in UTF_16_MARKS:
+        decoded = codecs.iterdecode(text_pieces(file, open_binary), 'utf-16', 'surrogatepass')
+        pieces: Iterator[bytes] = (piece.encode('utf-8', 'surrogatepass') for piece in decoded)
+    elif not file.is_stream:
+        pieces, offset = _stored_from(file, offset, open_binary), 0
+    elif can_seek(file, open_binary):
+        pieces, offset = text_from(file, offset, open_binary), 0
+    else:
+        pieces = text_pieces(file, open_binary)
+    for piece in pieces:
+        if offset < len(piece):
+            yield piece[offset:]
+        offset = max(0, offset - len(piece))
 
 
 def text_beginning(file: CorpusFile, open_binary: OpenBinary, size: int) -> bytes:

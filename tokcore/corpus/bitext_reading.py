@@ -21,6 +21,7 @@ import numpy as np
 from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.arrow_columns import extra_features, side_array
 from tokcore.corpus.corpus import (
+    STRETCH_BYTES,
     Block,
     CorpusFile,
     LongLine,
@@ -35,7 +36,9 @@ from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import Lines, line_block, read_counted_lines, whole_lines
 from tokcore.corpus.line_rows import BlockLines, lines_of_block, long_rows, rows_of_lines
 from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_pieces
+from tokcore.corpus.stretches import FileLines
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import runs_of
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer
 
@@ -85,6 +88,26 @@ class BitextReader(FormatReader):
             return item
         ranges = tuple(dataclasses.replace(text_range, lines=lines) for text_range in item.ranges)
         return dataclasses.replace(item, ranges=ranges)
+
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> list[WorkItem]:
+        """Returns the lines of a stretch of the source that are in one stretch of the target.
+
+        One that crosses the end of its stretch is read with the next one.
+        """
+        if any(file.is_stream for file in whole.files):
+            return super().items_at(whole, offsets, lines)
+        numbers = lines[0].numbers(offsets)
+        # There is one more line than line feeds if the last one lacks its line feed.
+        source, target = (
+            LineIndex(own.file, STRETCH_BYTES, own.before, int(own.before[-1]) + 1) for own in lines
+        )
+        chunks = [np.searchsorted(own.before, numbers) for own in lines]
+        items = []
+        for own in runs_of(chunks[0] + (chunks[1] << 32)):
+            first, end = int(numbers[own.start]), int(numbers[own.stop - 1]) + 1
+            ranges = _line_range(source, first, end), _line_range(target, first, end)
+            items.append(dataclasses.replace(whole, ranges=ranges, first_line=first))
+        return items
 
     def pair_items(
         self,

@@ -15,7 +15,7 @@ import numpy as np
 from tokcore.corpus.corpus import Block, BlockText, Rows, Split, split_of
 from tokcore.corpus.formats import format_reader
 from tokcore.corpus.line_rows import mark_bytes
-from tokcore.corpus.order_keys import rows_within
+from tokcore.corpus.order_keys import rows_within, without_left_out
 from tokcore.corpus.stats import BlockStats, add_tallies, block_checksums, block_stats
 from tokcore.text.rows import Normalizer
 
@@ -93,7 +93,7 @@ def batch_rows(blocks: Batch, splits: Sequence[Split], normalizer: Normalizer) -
     )
     if split.key_range is not None:
         rows = rows_within(split.key_range, rows, first.file_index)
-    return rows
+    return without_left_out(split.left_out, rows, first.file_index)
 
 
 def add_stats(stats: Sequence[BlockStats]) -> BlockStats:

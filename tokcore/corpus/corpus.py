@@ -44,6 +44,13 @@ such size is best, since larger ones take more memory for each thread and leave 
 BLOCK_BYTES = ITEM_BYTES
 """The default size of the blocks in which a compressed file is read."""
 
+STRETCH_BYTES = 8 << 20
+"""The text for which lines are counted: to read it takes milliseconds, and the counts of a terabyte are a
+megabyte. It is a part of the format of `index/corpus.jsonl`, so it depends on no option."""
+
+Newlines = list[list[int]]
+"""The line feeds of some text: [stretch, count], ascending."""
+
 OUTSIDE_SEGMENT = 'outside_segment'
 """The line has text outside of a segment."""
 
@@ -156,6 +163,7 @@ class Split:
         key_range: which rows of the files belong to it; None: all of them.
         filters: applied to its rows in this order; `max_examples` counts the rows that they return.
         keeps_dropped: whether the rows that filters drop are written to separate files.
+        left_out: the places of rows that are not used, uint64 as `row_places` returns them, ascending.
 
     Raises:
         ValueError: another number of files than the format has roles.
@@ -177,6 +185,7 @@ class Split:
     filters: tuple[FilterSpec, ...] = ()
     keeps_dropped: bool = False
     key_range: KeyRange | None = None
+    left_out: bytes = b''
 
     def __post_init__(self):
         for files in self.files:
@@ -333,6 +342,7 @@ class ReadRange:
     offset: int
     length: int
     crc32c: int
+    newlines: Newlines = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -515,7 +525,7 @@ class Rows:
     """The rows of a block, and what became of its other lines (or pairs of lines).
 
     lines + added == rows + empty + missing_side + len(rejects) + beyond_max_examples + not_sampled
-    + filtered
+    + filtered + removed
     """
 
     sides: tuple[Side, ...]
@@ -535,6 +545,7 @@ class Rows:
     assigned_identities: np.ndarray | None = None  # int64[rows], ascending: where rows were split
     file_indexes: np.ndarray | None = None  # int64[rows], ascending: of a batch of blocks
     missing_side: int = 0  # rows that have no text for a side, as units without a language
+    removed: int = 0  # rows that were left out by their addresses
 
     def __len__(self) -> int:
         return len(self.line_starts)
@@ -555,7 +566,12 @@ class Rows:
     @property
     def text_bytes(self) -> int:
         """The bytes of UTF-8 of all sides' text."""
-        return sum(int((side.ends - side.starts).sum()) for side in self.sides)
+        return int(self.text_sizes.sum())
+
+    @property
+    def text_sizes(self) -> np.ndarray:
+        """The bytes of UTF-8 of the text of each row, of all sides: int64[rows]."""
+        return functools.reduce(operator.add, (side.ends - side.starts for side in self.sides))
 
     @property
     def offsets(self) -> np.ndarray:

@@ -13,9 +13,11 @@ To add a format, name its declaration in `_FORMATS`, or call `register` before t
 from __future__ import annotations
 
 import abc
+import dataclasses
 import functools
 import importlib
 import re
+import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -35,6 +37,11 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.text.rows import Normalizer
 
+if typing.TYPE_CHECKING:
+    import numpy as np
+
+    from tokcore.corpus.stretches import FileLines
+
 _FORMATS = {
     'bitext': 'tokcore.corpus.declarations:Bitext',
     'tsv': 'tokcore.corpus.declarations:Tsv',
@@ -52,7 +59,13 @@ _COMPRESSED = r'\.(gz|bz2|xz|zst)$'
 
 
 class FormatReader(abc.ABC):
-    """Checks, cuts and reads the files of a format, and makes rows of their blocks."""
+    """Checks, cuts and reads the files of a format, and makes rows of their blocks.
+
+    Attributes:
+        may_be_utf_16: whether files in UTF-16 are read too; offsets of their rows are those in UTF-8.
+    """
+
+    may_be_utf_16 = False
 
     def __init__(self, format: CorpusFormat):
         self.format: Any = format
@@ -135,6 +148,25 @@ class FormatReader(abc.ABC):
     def explain_empty(self, files: Sequence[CorpusFile], open_binary: OpenBinary) -> str:
         """Returns the end of an error about files without any row: what they have, and what to do."""
         return 'check the files and the columns'
+
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> list[WorkItem]:
+        """Returns items that have rows of a file and few others; of text, their lines are numbered.
+
+        By default all of the file is read, for formats where rows depend on what is before them.
+
+        Args:
+            whole: the item of all of the file, or of the files that are read side by side.
+            offsets: int64[n], ascending: where rows begin, or their numbers.
+            lines: of each of the files.
+        """
+        return [dataclasses.replace(whole, first_line=0)]
+
+    def bounds_of_units(self, block: Block) -> tuple[np.ndarray, np.ndarray] | None:
+        """Returns the offsets of what may be rows of several lines, and where each ends: int64[n] each.
+
+        None if each row is on one line of its (first) file.
+        """
+        return None
 
     @abc.abstractmethod
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:

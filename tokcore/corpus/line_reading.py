@@ -21,6 +21,7 @@ import numpy as np
 from tokcore.corpus.archive_reading import member_text, text_pieces
 from tokcore.corpus.corpus import (
     MAX_LINE_BYTES,
+    STRETCH_BYTES,
     Block,
     BlockText,
     CorpusFile,
@@ -32,8 +33,9 @@ from tokcore.corpus.corpus import (
     WorkItem,
 )
 from tokcore.corpus.formats import FormatReader
-from tokcore.corpus.seekable import may_have_index, part_ends, text_from
-from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_pieces, read_range
+from tokcore.corpus.seekable import can_seek, may_have_index, part_ends, text_from
+from tokcore.corpus.storage import open_stored, read_pieces, read_range
+from tokcore.corpus.stretches import FileLines, after_newlines
 from tokcore.errors import InputError
 
 Lines = tuple[int, bytes | LongLine]
@@ -76,6 +78,21 @@ class LineReader(FormatReader):
     ) -> list[WorkItem]:
         indexed = zip(self.index_ranges(split, item_bytes), index, strict=True)
         return byte_ranges(split, item_bytes, {part.file_index: cuts for part, cuts in indexed})
+
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> list[WorkItem]:
+        """Returns the lines after the line feeds of one stretch after another, if the file can be cut."""
+        [own] = lines
+        if not can_seek(own.file, own.open_binary):
+            return super().items_at(whole, offsets, lines)
+        items = []
+        for stretch in np.unique(np.maximum(offsets - 1, 0) // STRETCH_BYTES).tolist():
+            is_later, end = int(stretch > 0), (stretch + 1) * STRETCH_BYTES + 1
+            if not own.file.compressed:  # otherwise its size is not that of the text
+                end = min(end, own.file.size)
+            start, first_line = stretch * STRETCH_BYTES + is_later, own.before[stretch] + is_later
+            ranges = (TextRange(own.file, start, end, packed_bytes=0),)
+            items.append(dataclasses.replace(whole, ranges=ranges, first_line=int(first_line)))
+        return items
 
     def beginning(self, item: WorkItem, size: int) -> WorkItem:
         [text_range] = item.ranges
@@ -284,24 +301,6 @@ def _after_newlines(
         if after is not None:
             return offset + after
         count -= piece.count(b'\n')
-    return None
-
-
-def after_newlines(data: bytes, count: int, start: int = 0) -> int | None:
-    r"""Returns the position after the `count`-th line feed from `start` on; None if there are fewer.
-
-    >>> after_newlines(b'a\nb\nc\n', 2)
-    4
-    """
-    if count == 0:
-        return start
-    for piece_start in range(start, len(data), PIECE_BYTES):
-        size = min(PIECE_BYTES, len(data) - piece_start)
-        is_newline = np.frombuffer(data, np.uint8, size, piece_start) == ord('\n')
-        in_piece = int(np.count_nonzero(is_newline))
-        if in_piece >= count:
-            return piece_start + int(np.flatnonzero(is_newline)[count - 1]) + 1
-        count -= in_piece
     return None
 
 

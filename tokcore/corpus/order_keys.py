@@ -44,7 +44,7 @@ def order_keys(file_index: int | np.ndarray, offsets: np.ndarray, seed: int) -> 
 
     Raises InputError if a number or an offset is too large, or the seed is outside 0 to 2^64 - 1.
     """
-    return mix64(_identities(file_index, offsets), seed)
+    return mix64(row_places(file_index, offsets), seed)
 
 
 def mix64(x: np.ndarray, seed: int) -> np.ndarray:
@@ -65,9 +65,14 @@ def places_of(keys: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
     The inverse of `order_keys`; raises InputError as that for the seed.
     """
-    identities = _unmix13(_unmix13(np.asarray(keys, np.uint64)) ^ _seed_mask(seed))
+    identities = _unmixed(keys, seed)
     offsets = identities & np.uint64((1 << OFFSET_BITS) - 1)
     return (identities >> np.uint64(OFFSET_BITS)).astype(np.int64), offsets.astype(np.int64)
+
+
+def order_of_corpus(keys: np.ndarray, seed: int) -> np.ndarray:
+    """Returns the places, among keys of one split, of its rows in the order of the corpus: int64[rows]."""
+    return np.argsort(_unmixed(keys, seed), kind='stable')
 
 
 def shard_of(keys: np.ndarray, shards: int) -> np.ndarray:
@@ -88,7 +93,12 @@ def shard_of(keys: np.ndarray, shards: int) -> np.ndarray:
     return ((high + (low >> half)) >> half).astype(np.int64)
 
 
-def _identities(file_index: int | np.ndarray, offsets: np.ndarray) -> np.ndarray:
+def _unmixed(keys: np.ndarray, seed: int) -> np.ndarray:
+    return _unmix13(_unmix13(np.asarray(keys, np.uint64)) ^ _seed_mask(seed))
+
+
+def row_places(file_index: int | np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Returns where rows are in the corpus, uint64[rows], ascending in its order; `order_keys` mixes that."""
     offsets, indexes = np.asarray(offsets), np.asarray(file_index)
     if indexes.size and not (indexes.min() >= 0 and indexes.max() < 1 << _FILE_INDEX_BITS):
         worst = indexes.max() if indexes.min() >= 0 else indexes.min()
@@ -155,6 +165,23 @@ def rows_within(key_range: KeyRange, rows: Rows, file_index: int) -> Rows:
     if key_range.has_others:
         return dataclasses.replace(selected, lines=rows.lines - len(rows) + len(selected))
     return dataclasses.replace(selected, lines=len(selected), empty=0, missing_side=0, rejects=())
+
+
+def is_among(values: np.ndarray, ascending: np.ndarray) -> np.ndarray:
+    """Returns which values are among others, which are in ascending order: bool[values]."""
+    if not len(ascending):
+        return np.zeros(len(values), bool)
+    return ascending[np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)] == values
+
+
+def without_left_out(left_out: bytes, rows: Rows, file_index: int) -> Rows:
+    """Returns the rows that are not left out by their places (`Split.left_out`), and counts the others."""
+    if not left_out:
+        return rows
+    indexes = file_index if rows.file_indexes is None else rows.file_indexes
+    places = row_places(indexes, rows.identities)
+    kept = rows.select(~is_among(places, np.frombuffer(left_out, '<u8')))
+    return dataclasses.replace(kept, removed=len(rows) - len(kept))
 
 
 def key_ranges(shares: Mapping[str, Fraction], seed: int) -> dict[str, KeyRange]:

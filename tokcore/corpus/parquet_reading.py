@@ -8,6 +8,7 @@ in Arrow's stream format. Batches stay small even if a dictionary has very long 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ from tokcore.corpus.fields import BYTES, FLOAT, INT, NULL, FieldPath, FieldsToRe
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_rows import finish_rows, reject_of
 from tokcore.corpus.storage import open_stored, read_pieces
+from tokcore.corpus.stretches import FileLines
 from tokcore.errors import InputError
 from tokcore.kernels.jit import read_only
 from tokcore.text.rows import Normalizer, Side
@@ -84,6 +86,16 @@ class ParquetReader(FormatReader):
                 items.append(WorkItem(split.name, split.format, file_index, (text_range,)))
                 first = max(end, 1)
         return items
+
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> list[WorkItem]:
+        """Returns row groups, without the bytes between them for a checksum."""
+        [file] = whole.files
+        with _opened(file, lines[0].open_binary) as stream:
+            metadata = open_parquet(stream).metadata
+            sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        groups = np.unique(np.searchsorted(np.cumsum(sizes), offsets, 'right'))
+        ranges = [TextRange(file, 0, 0, group, 1) for group in groups[groups < len(sizes)].tolist()]
+        return [dataclasses.replace(whole, ranges=(each,)) for each in ranges]
 
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int

@@ -50,6 +50,11 @@ def may_have_index(file: CorpusFile) -> bool:
     return file.compressed in _INDEXES and not isinstance(file, MemberFile)
 
 
+def can_seek(file: CorpusFile, open_binary: OpenBinary) -> bool:
+    """Returns whether the text of a file can be read from any byte on; raises InputError as `part_ends`."""
+    return not file.is_stream or (may_have_index(file) and bool(part_ends(file, open_binary)))
+
+
 def part_ends(file: CorpusFile, open_binary: OpenBinary) -> tuple[int, ...]:
     """Returns where each part ends in a file's text; empty if the file has no valid index.
 

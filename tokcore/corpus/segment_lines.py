@@ -52,6 +52,7 @@ from tokcore.corpus.line_rows import (
 )
 from tokcore.corpus.looks import is_wmt_xml, wmt_xml_error
 from tokcore.corpus.sgm_pairing import Layout, LayoutReader, corresponds
+from tokcore.corpus.stretches import FileLines
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.normalizers import T2T_LINES, find_damage
@@ -83,6 +84,16 @@ class SgmReader(BitextReader):
         count = count_lines(part, layout.watched(range_pieces(part, open_binary)))
         return *count, *layout.layout()
 
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> list[WorkItem]:
+        """Returns all of two files, since their layout decides how their segments are paired."""
+        split = Split(whole.split, whole.format, (whole.files,), first_file_index=whole.file_index)
+        items = self._planned(split, lines[0].open_binary, sys.maxsize)
+        return [dataclasses.replace(item, first_line=0) for item in items]
+
+    def _planned(self, split: Split, open_binary: OpenBinary, item_bytes: int) -> list[WorkItem]:
+        parts = self.index_ranges(split, item_bytes)
+        return self.plan(split, [self.index(part, open_binary) for part in parts], item_bytes)
+
     def pair_items(
         self,
         split: Split,
@@ -110,11 +121,9 @@ class SgmReader(BitextReader):
         """Returns the first block of a file, as `read` does; the files are read for their layout."""
         files = split.files_at(file_index)
         split = dataclasses.replace(split, files=(files,), first_file_index=file_index)
-        parts = self.index_ranges(split, block_bytes)
-        items = self.plan(split, [self.index(part, open_binary) for part in parts], block_bytes)
         blocks = (
             block
-            for item in items
+            for item in self._planned(split, open_binary, block_bytes)
             for block in read_blocks(item, open_binary, block_bytes, max_line_bytes)
         )
         return next(blocks, None)
@@ -285,6 +294,11 @@ class TmxLinesReader(FormatReader):
             rejects[pairs] = reject(UNMATCHED_SEGMENT, *lines[-1])
         sides = [rows.side for rows in normalized]
         return finish_rows(offset, lines[::2, 0], np.arange(pairs), sides, rejects)
+
+    def bounds_of_units(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        lines, _ = _segment_lines(block.texts[0].data, block.offset)
+        pairs = lines[: len(lines) // 2 * 2].reshape(-1, 4) + block.offset
+        return pairs[:, 0], pairs[:, 3]
 
 
 def _segment_lines(data: bytes, offset: int) -> tuple[np.ndarray, np.ndarray]:

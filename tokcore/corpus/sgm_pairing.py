@@ -116,6 +116,12 @@ class SgmPairReader(FormatReader):
         )
         return dataclasses.replace(rows, lines=len(pairs) + len(others), rejects=tuple(all_rejects))
 
+    def bounds_of_units(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        source = _FileSegments(0, block.texts[0].data)
+        bounds = [(source.identity(segment), segment.end) for segment in source.segments]
+        starts, ends = np.array(bounds, np.int64).reshape(-1, 2).T
+        return starts, ends
+
 
 _REASONS = (TOO_LONG, INVALID_UTF8, OUTSIDE_SEGMENT)
 """Why a pair may be rejected; of several reasons the first one counts."""

@@ -17,16 +17,19 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import google_crc32c
+import numpy as np
 
 from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
     MISSING_COLUMN,
     OF_ALL_FORMATS,
+    STRETCH_BYTES,
     TOO_LONG,
     Block,
     CorpusFile,
     DroppedRow,
+    Newlines,
     OnError,
     OpenBinary,
     Reject,
@@ -34,6 +37,7 @@ from tokcore.corpus.corpus import (
     Split,
     split_of,
 )
+from tokcore.corpus.line_rows import count_buffer_lines
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import CRC32C
 
@@ -42,13 +46,13 @@ _ALWAYS_RECORDED = (INVALID_UTF8, MISSING_COLUMN)
 
 _RECORDED_IF_SET = (
     'no_token', 'ids', 'unknown', 'unknown_words', 'dataset', 'beyond_max_examples', 'not_sampled',
-    'filtered', 'added', 'dropped_bytes', 'missing_side', 'text_bytes',
+    'filtered', 'added', 'dropped_bytes', 'missing_side', 'text_bytes', 'removed',
 )  # fmt: skip
 """Fields that manifests record only if they are not 0, empty or None."""
 
 _SUMMED = (
     'lines', 'examples', 'empty', 'no_token', 'beyond_max_examples', 'not_sampled', 'added',
-    'dropped_bytes', 'missing_side', 'text_bytes',
+    'dropped_bytes', 'missing_side', 'text_bytes', 'removed',
 )  # fmt: skip
 """Fields that are plain sums over blocks."""
 
@@ -67,7 +71,7 @@ class LineTally:
     """Counts of the lines of a split, or of one of its datasets.
 
     lines + added = examples + empty + missing_side + rejected + filtered + beyond_max_examples
-    + not_sampled
+    + not_sampled + removed
 
     Attributes:
         split: its name.
@@ -90,6 +94,7 @@ class LineTally:
         missing_side: rows that have no text for a side at all, as units without a language.
         text_bytes: of examples, the bytes of UTF-8 of all sides as they are encoded, without prefixes
             and line ends.
+        removed: rows that were left out by their addresses, after all filters.
 
     Raises:
         ValueError: a reason has the name of a field; manifests have both side by side.
@@ -112,6 +117,7 @@ class LineTally:
     dropped_bytes: int = 0
     missing_side: int = 0
     text_bytes: int = 0
+    removed: int = 0
 
     def __post_init__(self):
         counts = {reason: count for reason, count in sorted(self.left_out.items()) if count}
@@ -131,7 +137,7 @@ class LineTally:
         """Whether each line that was read, and each row that was added, is counted once."""
         left_out = self.empty + self.missing_side + self.rejected + sum(self.filtered.values())
         not_reached = self.beyond_max_examples + self.not_sampled
-        return self.lines + self.added == self.examples + left_out + not_reached
+        return self.lines + self.added == self.examples + left_out + not_reached + self.removed
 
     def record(self) -> dict[str, object]:
         """Returns the tally as JSON, with the reasons next to the other fields."""
@@ -172,7 +178,10 @@ class RejectedLines:
 
 @dataclass(frozen=True)
 class RangeChecksum:
-    """The checksum of what a block read: `length` bytes of decompressed text from `offset` on."""
+    """The checksum of what a block read: `length` bytes of decompressed text from `offset` on.
+
+    `newlines` are counted in the text by which offsets of rows count: of a file in UTF-16 that in UTF-8.
+    """
 
     split: str
     file_index: int
@@ -180,6 +189,7 @@ class RangeChecksum:
     offset: int
     length: int
     crc32c: int
+    newlines: Newlines = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -228,6 +238,7 @@ def block_stats(
         filtered=rows.filtered,
         added=rows.added,
         missing_side=rows.missing_side,
+        removed=rows.removed,
     )
     lines: dict[str, list[bytes]] = {reason: [] for reason in tally.left_out}
     if rows.rejects or rows.dropped:
@@ -462,6 +473,7 @@ def join_adjacent(checksums: Iterable[RangeChecksum]) -> list[RangeChecksum]:
                 before,
                 length=before.length + checksum.length,
                 crc32c=combine_crc32c(before.crc32c, checksum.crc32c, checksum.length),
+                newlines=join_newlines(before.newlines, checksum.newlines),
             )
         file_and_end = (*file, checksum.offset + checksum.length)
         joined[file_and_end] = checksum
@@ -480,12 +492,35 @@ def block_checksums(block: Block) -> tuple[RangeChecksum, ...]:
     for side, text in enumerate(block.texts):
         if line := long_lines.get(side):
             length, crc32c = line.length, line.crc32c
+            newlines = [[(line.offset + length - 1) // STRETCH_BYTES, length - line.nbytes]]
         else:
             length, crc32c = len(text.data), google_crc32c.value(text.data)
+            newlines = count_newlines(text.offset, text.data)
         checksums.append(
-            RangeChecksum(block.split, block.file_index, side, text.offset, length, crc32c)
+            RangeChecksum(
+                block.split, block.file_index, side, text.offset, length, crc32c, newlines
+            )
         )
     return tuple(checksums)
+
+
+def count_newlines(offset: int, data: bytes) -> Newlines:
+    """Returns the line feeds of text that begins at byte `offset` of its file, for each stretch of it."""
+    counts: Newlines = []
+    text, start = np.frombuffer(data, np.uint8), 0
+    while start < len(text):
+        stretch = (offset + start) // STRETCH_BYTES
+        part = text[start : (stretch + 1) * STRETCH_BYTES - offset]
+        counts.append([stretch, int(count_buffer_lines(part)) - int(part[-1] != ord('\n'))])
+        start += len(part)
+    return counts
+
+
+def join_newlines(first: Newlines, second: Newlines) -> Newlines:
+    """Returns the line feeds of a text and of the one that follows it."""
+    if first and second and first[-1][0] == second[0][0]:
+        return [*first[:-1], [second[0][0], first[-1][1] + second[0][1]], *second[1:]]
+    return [*first, *second]
 
 
 def _multiply(a: int, b: int) -> int:

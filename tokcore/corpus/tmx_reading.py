@@ -24,7 +24,7 @@ import google_crc32c
 import numpy as np
 import pyarrow as pa
 
-from tokcore.corpus.archive_reading import text_pieces, with_whole_head
+from tokcore.corpus.archive_reading import UTF_16_MARKS, text_pieces, with_whole_head
 from tokcore.corpus.arrow_columns import array_side
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
@@ -32,6 +32,7 @@ from tokcore.corpus.corpus import (
     Block,
     BlockText,
     CorpusFile,
+    Newlines,
     OpenBinary,
     ReadRange,
     Reject,
@@ -44,6 +45,7 @@ from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import BEGINNING_BYTES
 from tokcore.corpus.line_rows import finish_rows
 from tokcore.corpus.looks import wmt_xml_error
+from tokcore.corpus.stats import count_newlines, join_newlines
 from tokcore.errors import InputError
 from tokcore.options import shown
 from tokcore.text.rows import Normalizer
@@ -121,6 +123,7 @@ class TmxReader(FormatReader):
     """Reads a file as one item, as XML must be read."""
 
     format: Tmx
+    may_be_utf_16 = True
 
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
@@ -138,7 +141,7 @@ class TmxReader(FormatReader):
         """Returns the rows; a unit with a blank segment is empty, and one may lack a language."""
         [text] = block.texts
         units = pa.ipc.open_stream(text.data).read_next_batch()
-        starts, rejects, *segments = units.columns
+        starts, _, rejects, *segments = units.columns
         is_rejected = rejects.is_valid().to_numpy(zero_copy_only=False)
         lacks_language = np.zeros(len(starts), bool)
         sides = []
@@ -155,6 +158,10 @@ class TmxReader(FormatReader):
         rows = finish_rows(text.offset, line_starts, None, sides, rejected)
         missing = int(np.count_nonzero(lacks_language & ~is_rejected))
         return dataclasses.replace(rows, empty=rows.empty - missing, missing_side=missing)
+
+    def bounds_of_units(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        units = pa.ipc.open_stream(block.texts[0].data).read_next_batch()
+        return units.column(0).to_numpy(), units.column(1).to_numpy()
 
     def explain_empty(self, files: Sequence[CorpusFile], open_binary: OpenBinary) -> str:
         """Returns which languages the files have."""
@@ -243,6 +250,7 @@ class _Units:
     """The units of a block, by columns."""
 
     starts: list[int] = field(default_factory=list)  # in the file's text
+    ends: list[int] = field(default_factory=list)
     rejects: list[dict[str, Any] | None] = field(default_factory=list)  # fields of `_REJECTS`
     segments: list[Any] = field(default_factory=list)
     """A segment for each language, or None, of one unit after another."""
@@ -251,6 +259,7 @@ class _Units:
         """Returns the columns, and one for each language, in Arrow's stream format."""
         arrays = [
             pa.array(self.starts, pa.int64()),
+            pa.array(self.ends, pa.int64()),
             pa.array(self.rejects, _REJECTS),
             *(
                 pa.array(self.segments[number::languages], pa.large_string())
@@ -289,6 +298,7 @@ class _UnitReader:
         self._block_bytes, self._max_line_bytes = block_bytes, max_line_bytes
         self._decoder: codecs.IncrementalDecoder | None = None
         self._read = (0, 0, 0)  # offset, length and checksum of stored bytes since the last block
+        self._newlines: Newlines = []  # of their text
         self._window = _Window()
         self._unit_start: int | None = None  # of the open unit
         self._long_beginning: bytes | None = None  # of the open unit, if it is not kept
@@ -310,7 +320,10 @@ class _UnitReader:
                 is_first = False
             offset, length, checksum = self._read
             self._read = offset, length + len(piece), google_crc32c.extend(checksum, piece)
-            self._parse(self._decode(piece))
+            text = self._decode(piece)
+            newlines = count_newlines(self._window.end, text)
+            self._newlines = join_newlines(self._newlines, newlines)
+            self._parse(text)
             if self._units.starts and self._window.end - self._block_start >= self._block_bytes:
                 yield self._next_block()
         if is_first:
@@ -319,7 +332,7 @@ class _UnitReader:
         yield self._next_block()
 
     def _start(self, head: bytes) -> None:
-        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        if head.startswith(UTF_16_MARKS):
             # A lone surrogate becomes bytes that are not UTF-8, for which only its unit is rejected.
             self._decoder = codecs.getincrementaldecoder('utf-16')('surrogatepass')
         elif b'\0' in head[:_HEAD_BYTES]:
@@ -473,8 +486,9 @@ class _UnitReader:
     def _next_block(self) -> Block:
         """Returns a block of the units since the last one, of which there may be none."""
         text = BlockText(self._block_start, self._units.to_bytes(len(self._wanted)))
-        read = ReadRange(0, *self._read)
+        read = ReadRange(0, *self._read, self._newlines)
         self._units, self._read = _Units(), (read.offset + read.length, 0, 0)
+        self._newlines = []
         return Block(
             self._item.split, self._item.format, self._item.file_index, (text,),
             self._max_line_bytes, read_ranges=(read,),
@@ -597,6 +611,7 @@ class _UnitReader:
             }
             segments = [None] * len(self._wanted)
         units.starts.append(start)
+        units.ends.append(end)
         units.rejects.append(reject)
         units.segments += segments
         self._unit_start = self._long_beginning = None

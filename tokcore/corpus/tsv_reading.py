@@ -35,6 +35,7 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.declarations import Tsv
 from tokcore.corpus.fields import INVALID_CSV
+from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import LineReader, byte_ranges, line_block
 from tokcore.corpus.line_rows import (
     finish_rows,
@@ -46,6 +47,7 @@ from tokcore.corpus.line_rows import (
     side_of_strings,
 )
 from tokcore.corpus.looks import converting_command
+from tokcore.corpus.stretches import FileLines
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
@@ -90,6 +92,17 @@ class TsvReader(LineReader):
         if self.format.is_quoted:
             return byte_ranges(split, max([1, *(file.size for (file,) in split.files)]))
         return super().plan(split, index, item_bytes)
+
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> list[WorkItem]:
+        if self.format.is_quoted:  # all that is before a byte shows whether it is in quotes
+            return FormatReader.items_at(self, whole, offsets, lines)
+        return super().items_at(whole, offsets, lines)
+
+    def bounds_of_units(self, block: Block) -> tuple[np.ndarray, np.ndarray] | None:
+        if not self.format.is_quoted:
+            return None
+        bounds = block.offset + np.array(_record_bounds(block.texts[0].data, block.offset)[0])
+        return bounds[:-1], bounds[1:]
 
     def beginning(self, item: WorkItem, size: int) -> WorkItem:
         return item if self.format.is_quoted else super().beginning(item, size)
@@ -287,12 +300,7 @@ def _quoted_rows(
     A record is rejected also if Python's csv refuses it, or if its last quote is not closed.
     """
     mark = mark_bytes(data, offset)
-    ends = np.empty(len(data), np.int64)
-    count, state = _end_records(np.frombuffer(data, np.uint8, offset=mark), 0, ends)
-    ends[:count] += mark
-    bounds = [0, *ends[:count].tolist()]
-    if bounds[-1] < len(data):
-        bounds.append(len(data))
+    bounds, state = _record_bounds(data, offset)
     unclosed = len(bounds) - 2 if state == _QUOTED else None
     reasons: dict[int, str] = {}
     records: list[int] = []
@@ -331,6 +339,17 @@ def _quoted_rows(
     unfit = {row: reject(records[row], reason) for row, reason in bad_values.items()}
     starts, numbers = np.array(bounds[:-1], np.int64), np.array(records, np.int64)
     return finish_rows(offset, starts, numbers, sides, rejects, features, unfit)
+
+
+def _record_bounds(data: bytes, offset: int) -> tuple[list[int], int]:
+    """Returns where the records of a block begin, and the last ends, and the state after them."""
+    mark = mark_bytes(data, offset)
+    ends = np.empty(len(data), np.int64)
+    count, state = _end_records(np.frombuffer(data, np.uint8, offset=mark), 0, ends)
+    bounds = [0, *(ends[:count] + mark).tolist()]
+    if bounds[-1] < len(data):
+        bounds.append(len(data))
+    return bounds, state
 
 
 def _fields(record: bytes) -> list[bytes] | None:

@@ -24,8 +24,8 @@ from tokcore.corpus.corpus import (
     Split,
     split_of,
 )
-from tokcore.corpus.formats import block_rows
-from tokcore.corpus.order_keys import rows_within
+from tokcore.corpus.formats import block_rows, format_reader
+from tokcore.corpus.order_keys import rows_within, without_left_out
 from tokcore.errors import InputError
 from tokcore.filters.registry import load_filters
 from tokcore.filters.user_function import PIECES, RowError
@@ -37,17 +37,22 @@ identities of 44 bits."""
 
 
 def select_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -> Rows:
-    """Returns the rows of a block after filtering, up to the end of its dataset.
+    """Returns the rows of a block after filtering, up to the end of its dataset, that are not left out.
 
     Rows after the end are only counted; no filter sees them.
 
     Raises:
         InputError: a user's filter fails.
     """
-    rows = block_rows(block, normalizer)
     split = split_of(splits, block.split, block.file_index)
     if split is None:
-        return rows
+        return block_rows(block, normalizer)
+    rows = _selected(block, split, normalizer)
+    return without_left_out(split.left_out, rows, block.file_index)
+
+
+def _selected(block: Block, split: Split, normalizer: Normalizer) -> Rows:
+    rows = block_rows(block, normalizer)
     if split.key_range is not None:
         rows = rows_within(split.key_range, rows, block.file_index)
     end = None
@@ -176,8 +181,12 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
     )
     if not any(row_filter.makes_several for row_filter in filters):
         return filtered
-    first = block.texts[0]
-    identities = _identities(rows, now.sources, split, file_index, first.offset + len(first.data))
+    first, bounds = block.texts[0], format_reader(block.format).bounds_of_units(block)
+    # Where a block has its units as columns, its bytes are not those of the file.
+    end = first.offset + len(first.data)
+    if bounds is not None and len(bounds[1]):
+        end = int(bounds[1][-1])
+    identities = _identities(rows, now.sources, split, file_index, end)
     return dataclasses.replace(filtered, assigned_identities=identities)
 
 

@@ -361,6 +361,17 @@ def make_filter(spec: str) -> RowFilter:
     return getattr(importlib.import_module(module), name)(**options)
 
 
+def is_code(spec: str) -> bool:
+    """Whether a filter is a function of the user's."""
+    return spec.partition(':')[0] not in _KINDS
+
+
+@functools.cache
+def makes_several(specs: tuple[FilterSpec, ...]) -> bool:
+    """Whether filters may make several rows of one; functions of the user's may, and are not imported."""
+    return any(is_code(each.spec) or make_filter(each.spec).makes_several for each in specs)
+
+
 def _closest_form(spec: str) -> str | None:
     """Returns the syntax of the filter that was probably meant, if there is one."""
     matches = difflib.get_close_matches(spec.partition(':')[0].lower(), _KINDS, 1, 0.5)

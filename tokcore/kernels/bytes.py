@@ -6,7 +6,8 @@ for the latter takes eight bytes in the time in which tables take two. Varints a
 numbers >= 0 in 7 bits a byte, low bits first, the high bit set on all bytes but the last.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 import llvmlite.binding
 import numba
@@ -205,6 +206,17 @@ def row_offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
+
+
+def runs_of(values: np.ndarray) -> Iterator[slice]:
+    """Yields where equal values follow each other.
+
+    >>> list(runs_of(np.array([3, 3, 5])))
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    bounds = np.flatnonzero(np.diff(values)) + 1
+    if len(values):
+        yield from itertools.starmap(slice, itertools.pairwise([0, *bounds.tolist(), len(values)]))
 
 
 @kernel

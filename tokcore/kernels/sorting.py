@@ -128,13 +128,21 @@ class SortedRows:
     unsorted_lengths: np.ndarray
     """uint32[n]"""
 
+    sizes: np.ndarray
+    """uint32[n, k]: those of `FramedRows`, in the order of the keys"""
+
     @classmethod
     def of(
-        cls, keys: np.ndarray, source: np.ndarray, starts: np.ndarray, lengths: np.ndarray
+        cls,
+        keys: np.ndarray,
+        source: np.ndarray,
+        starts: np.ndarray,
+        lengths: np.ndarray,
+        sizes: np.ndarray,
     ) -> SortedRows:
         """Sorts rows without moving their records; raises ValueError if two keys are equal."""
         ordered, order = sort_keys(keys)
-        return cls(ordered, lengths[order], order, source, starts, lengths)
+        return cls(ordered, lengths[order], order, source, starts, lengths, sizes[order])
 
     def __len__(self) -> int:
         return len(self.keys)

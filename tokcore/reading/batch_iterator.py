@@ -1,10 +1,11 @@
 """Iterates over the batches of a split, in one order for any number of readers.
 
-    rows in the order of `ordered_rows` ─ a rule of `batching` ─▶ batches, in the order in which they fill
-    batches of all epochs ─ in rounds of n ─▶ reader i has the batch i of each round
+    lengths in the order of `ordered_rows` ─ a rule of `batching` ─▶ batches, in the order in which they fill
+    batches of all epochs ─ in rounds of n ─▶ reader i has the batch i of each round, and reads its rows
 
 Every reader forms all batches, so a place in their order is the same for all of them, and a run goes on
-with another number of readers. A place is a small JSON value at every moment.
+with another number of readers. A place is a small JSON value at every moment. To form batches takes the
+lengths of rows alone, which are in the indexes of shards; where they are not, all rows are read for them.
 """
 
 from __future__ import annotations
@@ -34,10 +35,17 @@ from tokcore.reading.batching import (
     BatchRule,
     ModelArrays,
     Part,
-    Pieces,
     Signature,
 )
-from tokcore.reading.ordered_rows import OrderedRows, permutation
+from tokcore.reading.ordered_rows import (
+    LENGTHS,
+    NUMBER,
+    PLACE,
+    POSITION,
+    START,
+    OrderedRows,
+    permutation,
+)
 from tokcore.reading.shards import EncodedRows
 
 if typing.TYPE_CHECKING:
@@ -144,8 +152,8 @@ class BatchIterator:
         self._arguments = {'split': split, **options.non_defaults()}
         for reader_option in READER_OPTIONS:
             self._arguments.pop(reader_option, None)
-        if ends := getattr(rule, 'ends', None):
-            self._arguments['ends'] = dict(ends)  # a dataset made again may have others
+        if rule.ends:
+            self._arguments['ends'] = dict(rule.ends)  # a dataset made again may have others
         counts_ids = most_ids is not None
         self._order = _BatchOrder(rows, rule, options, split, name, counts_ids)
         self._windows: collections.deque[_FormedWindow] = collections.deque()
@@ -176,8 +184,14 @@ class BatchIterator:
 
     def __next__(self) -> Batch:
         self._pass_rounds_of_others()
-        window, which, bucket = self._next_round()
-        batch = window.batched.batch(which, bucket)
+        before = self._windows.copy(), self._dealt, self._place, self._left_out
+        part = self._next_round()
+        try:
+            batch = self._order.read(*part)
+        except BaseException:
+            # This batch is still the next one.
+            self._windows, self._dealt, self._place, self._left_out = before
+            raise
         self._rounds_of_others = self._workers - 1
         cells, ids = self._rule.cells(batch)
         self._cells += cells
@@ -197,8 +211,10 @@ class BatchIterator:
             except StopIteration:
                 self._rounds_of_others = 0
 
-    def _next_round(self) -> _PartOfWindow:
+    def _next_round(self) -> tuple[_FormedWindow, np.ndarray, int, range]:
         """Deals a round of batches, one for each reader, and returns this reader's.
+
+        With it come the numbers of those that it will have of the same window.
 
         Raises StopIteration if there is none.
         """
@@ -206,16 +222,19 @@ class BatchIterator:
             dealt = self._windows[0].ids_after(self._dealt) if self._windows else self._place.ids
             if dealt >= self._most_ids:
                 raise StopIteration
-        last = self._find(self._options.num_readers - 1)
+        readers, reader = self._options.num_readers, self._options.reader_index
+        last = self._find(readers - 1)
         if last is None:
-            return self._last_round()
-        found = self._find(self._options.reader_index)
+            return *self._last_round(), range(0)
+        found = self._find(reader)
         assert found is not None  # it comes before the last one, or is it
-        window = self._windows[found[0]]
+        window, number = self._windows[found[0]], found[1]
         for _ in range(last[0]):
             self._windows.popleft()
         self._dealt = last[1] + 1
-        return window, *window.batches[found[1]]
+        # The last round may be cut, so rounds count that end in this window.
+        end, step = window.count - (readers - 1 - reader), readers * self._workers
+        return window, *window.batches[number], range(number + step, end, step)
 
     def _find(self, ahead: int) -> tuple[int, int] | None:
         """Returns the window, and the number in it, of the batch that is so many ahead."""
@@ -395,20 +414,26 @@ class _BatchOrder:
             if place.epoch + 1 == self._options.end_epoch:
                 return None
             place = _Place.at_start(place.epoch + 1, window.ids_after())
-            return place, left_out, _KeptRows.nothing(self._rule.features), empty_epochs
+            return place, left_out, *_nothing(self._rule.features), empty_epochs
         waiting, used = window.batched.waiting()
-        kept = window.kept.take(waiting, used)
-        starts = kept.starts.tolist() if kept.starts.any() else []
-        positions = kept.positions.tolist()
+        kept, encoded = window.kept.take(waiting, axis=1), window.encoded
+        kept[START, :1] += used
+        if self._rows.has_lengths:
+            kept[PLACE], encoded = -1, EncodedRows.empty(self._rule.features)
+        else:
+            read, kept[PLACE] = np.unique(kept[PLACE], return_inverse=True)
+            encoded = encoded.take(read)
+        starts = kept[START].tolist() if kept[START].any() else []
+        positions = kept[POSITION].tolist()
         number, ids = place.window + 1, window.ids_after()
         place = _Place(place.epoch, number, 0, tuple(positions), tuple(starts), ids)
-        return place, left_out, kept, empty_epochs
+        return place, left_out, kept, encoded, empty_epochs
 
     def left_out_after(self, window: _FormedWindow) -> LeftOut:
         """Returns the rows left out up to the end of a window."""
         if window.is_end_of_epoch:
             is_dropped = self._options.drop_remainder
-            rows = len(np.unique(window.kept.positions))
+            rows = len(np.unique(window.kept[POSITION]))
             return window.left_out.plus(remainder=rows if is_dropped else 0)
         return window.left_out.plus(damaged=window.damaged, length=window.without_batch)
 
@@ -435,20 +460,27 @@ class _BatchOrder:
             raise _impossible_state(problem)
         if waiting and waiting[-1] >= end:
             raise _impossible_state(problem)
-        read, rows = self._rows.read(epoch, np.unique(np.array(waiting, np.int64)))
-        left_out = left_out.plus(damaged=len({*waiting}) - len(read))
-        sound = np.isin(waiting, read)
+        rows, encoded = self._rows.look_up(epoch, np.unique(np.array(waiting, np.int64)))
+        left_out = left_out.plus(damaged=len({*waiting}) - rows.shape[1])
+        sound = np.isin(waiting, rows[POSITION])
         positions, firsts = np.array(waiting, np.int64)[sound], np.array(starts, np.int64)[sound]
-        pieces = self._rule.pieces_at(rows.take(np.searchsorted(read, positions)), firsts)
-        if pieces is None or not self._rule.arrange(pieces.rows).can_all_wait():
+        kept = rows.take(np.searchsorted(rows[POSITION], positions), axis=1)
+        kept[START] = firsts
+        lengths = self._rule.lengths_at(kept[LENGTHS:], firsts)
+        if lengths is None or not self._rule.arrange(lengths).can_all_wait():
             raise _impossible_state(f'its {len(waiting)} waiting rows do not wait for a batch')
-        kept = _KeptRows(positions, firsts, pieces.rows)
-        return dataclasses.replace(place, batch=0), left_out, kept, 0
+        place, encoded = dataclasses.replace(place, batch=0), encoded.with_ends(self._rule.ends)
+        return place, left_out, kept, encoded, 0
 
     def form(
-        self, place: _Place, left_out: LeftOut, kept: _KeptRows, empty_epochs: int
+        self,
+        place: _Place,
+        left_out: LeftOut,
+        kept: np.ndarray,
+        encoded: EncodedRows,
+        empty_epochs: int,
     ) -> _FormedWindow:
-        """Reads a window and forms its batches; after the last one the waiting rows make the last."""
+        """Forms the batches of a window; after the last one the waiting rows make the last."""
         epoch, number = place.epoch, place.window
         is_end = number == self._rows.window_count(epoch)
         damaged, without_piece = 0, 0
@@ -456,12 +488,18 @@ class _BatchOrder:
             first, last = (
                 self._rows.window_start(epoch, window) for window in (number, number + 1)
             )
-            positions, rows = self._rows.read(epoch, np.arange(first, last))
-            damaged = last - first - len(rows)
-            pieces = self._rule.pieces(rows)
-            without_piece = len(rows) - len(np.unique(pieces.numbers))
-            kept = kept.with_pieces(positions, pieces)
-        batched = self._rule.arrange(kept.rows)
+            rows, read = self._rows.look_up(epoch, np.arange(first, last))
+            damaged = last - first - rows.shape[1]
+            row_of, starts = self._rule.pieces(rows[LENGTHS:])
+            without_piece = rows.shape[1] - int(np.count_nonzero(np.diff(row_of, prepend=-1)))
+            pieces = rows.take(row_of, axis=1)
+            pieces[START] = starts
+            pieces[PLACE] += len(encoded)
+            kept = np.hstack([kept, pieces])
+            encoded = EncodedRows.joined([encoded, read.with_ends(self._rule.ends)])
+        lengths = self._rule.lengths_at(kept[LENGTHS:], kept[START])
+        assert lengths is not None  # the rule has these pieces
+        batched = self._rule.arrange(lengths)
         batches = self._partial_batches(batched, epoch) if is_end else batched.full_batches()
         sizes = []
         if self._counts_ids:
@@ -470,6 +508,7 @@ class _BatchOrder:
             place,
             left_out,
             kept,
+            encoded,
             empty_epochs,
             batched,
             batches,
@@ -479,6 +518,29 @@ class _BatchOrder:
             is_end,
             (*itertools.accumulate(sizes, initial=place.ids),),
         )
+
+    def read(self, window: _FormedWindow, which: np.ndarray, bucket: int, ahead: range) -> Batch:
+        """Returns a batch of a window; where its rows are not in memory, reads them, and those of others.
+
+        Args:
+            window, which, bucket: the batch.
+            ahead: the numbers of the others.
+        """
+        batched, kept = window.batched, window.kept
+        pieces = batched.pieces_of(which)
+        places = kept[PLACE].take(pieces)
+        if places.min() < 0:
+            others = (window.batches[number][0] for number in ahead)
+            own = batched.pieces_of(np.concatenate([which, *others]))
+            numbers, places_of_own = np.unique(kept[NUMBER, own], return_inverse=True)
+            lengths = np.empty((len(self._rule.features), len(numbers)), np.int64)
+            lengths[:, places_of_own] = kept[LENGTHS:, own]
+            window.encoded = self._rows.read(numbers, lengths)[1].with_ends(self._rule.ends)
+            kept[PLACE] = -1
+            kept[PLACE, own] = places_of_own
+            places = kept[PLACE].take(pieces)
+        starts = window.encoded.starts(places, kept[START].take(pieces))
+        return batched.batch(which, bucket, window.encoded.ids, starts)
 
     def _partial_batches(self, batched: BatchedRows, epoch: int) -> list[Part]:
         """Returns the batches of rows that wait at the end of an epoch."""
@@ -535,56 +597,24 @@ class LeftOut:
         return LeftOut(**{reason: n + rows.get(reason, 0) for reason, n in vars(self).items()})
 
 
-@dataclass(frozen=True)
-class _KeptRows:
-    """Rows, or pieces of rows, that are in memory.
-
-    Attributes:
-        positions: int64[n], ascending: their places in the epoch's order.
-        starts: int64[n]: the id of its row at which each begins.
-        rows: their ids.
-    """
-
-    positions: np.ndarray
-    starts: np.ndarray
-    rows: EncodedRows
-
-    @classmethod
-    def nothing(cls, features: Sequence[str]) -> _KeptRows:
-        """Returns no rows, of the features that are read."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64), EncodedRows.empty(features))
-
-    def take(self, numbers: np.ndarray, used: int) -> _KeptRows:
-        """Returns those of these numbers, without the first `used` ids of the first one."""
-        rows, starts = self.rows.take(numbers), self.starts[numbers]
-        if used:
-            firsts = {name: bounds[:-1].copy() for name, bounds in rows.offsets.items()}
-            for array in (starts, *firsts.values()):
-                array[0] += used
-            rows = rows.ranges({name: (firsts[name], rows.offsets[name][1:]) for name in firsts})
-        return _KeptRows(self.positions[numbers], starts, rows)
-
-    def with_pieces(self, positions: np.ndarray, pieces: Pieces) -> _KeptRows:
-        """Returns these, and after them the pieces of rows at these positions."""
-        return _KeptRows(
-            np.concatenate([self.positions, positions[pieces.numbers]]),
-            np.concatenate([self.starts, pieces.starts]),
-            EncodedRows.joined([self.rows, pieces.rows]),
-        )
+def _nothing(features: Sequence[str]) -> tuple[np.ndarray, EncodedRows]:
+    """Returns no pieces of rows, and no rows."""
+    return np.empty((LENGTHS + len(features), 0), np.int64), EncodedRows.empty(features)
 
 
-_Start = tuple[_Place, LeftOut, _KeptRows, int]
-"""Where a window begins: at which place, what was left out before it, the waiting rows, and how many epochs
-before this one had no batch."""
+_Start = tuple[_Place, LeftOut, np.ndarray, EncodedRows, int]
+"""Where a window begins: at which place, what was left out before it, the waiting rows as `POSITION` says, those that are in memory, and how many epochs before this one had no batch."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _FormedWindow:
     """The waiting rows, after them the rows of a window, and the batches that these fill.
 
     Attributes:
         place, left_out, empty_epochs: as in `_Start`.
-        kept: the rows.
+        kept: the pieces of rows, as `POSITION` says.
+        encoded: the rows that were read: all, or those of batches that this reader gives. They have the
+            ids that a rule adds.
         batched: the rows in batches.
         batches: these.
         count: the number of batches.
@@ -596,7 +626,8 @@ class _FormedWindow:
 
     place: _Place
     left_out: LeftOut
-    kept: _KeptRows
+    kept: np.ndarray
+    encoded: EncodedRows
     empty_epochs: int
     batched: BatchedRows
     batches: Sequence[Part]
@@ -612,13 +643,14 @@ class _FormedWindow:
 
     def rows_of(self, which: np.ndarray) -> list[tuple[int, int]]:
         """Returns (epoch, position) of the rows of a batch."""
-        positions = self.kept.positions[self.batched.pieces_of(which)]
+        positions = self.kept[POSITION, self.batched.pieces_of(which)]
         return [(self.place.epoch, position) for position in positions.tolist()]
 
     def without_rows(self, rule: BatchRule) -> _FormedWindow:
         """Returns what the place after all of its batches depends on."""
-        kept = _KeptRows.nothing(rule.features)
-        return dataclasses.replace(self, kept=kept, batched=rule.arrange(kept.rows), batches=())
+        kept, encoded = _nothing(rule.features)
+        batched = rule.arrange(kept[LENGTHS:])
+        return dataclasses.replace(self, kept=kept, encoded=encoded, batched=batched, batches=())
 
 
 _PartOfWindow = tuple[_FormedWindow, np.ndarray, int]

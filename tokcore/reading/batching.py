@@ -24,13 +24,13 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import Literal, Protocol
 
 import numpy as np
 
 from tokcore.encoding.vocabulary import NO_TEMPLATE, Template
 from tokcore.reading.record_kernels import fill_rows
-from tokcore.reading.shards import EncodedRows
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59)
 """Their product is larger than any number of 64 bits."""
@@ -70,34 +70,34 @@ class BatchRule(Protocol):
     def features(self) -> tuple[str, ...]:
         """The features of a row that are read."""
 
-    def pieces(self, rows: EncodedRows) -> Pieces:
-        """Returns the parts of rows that go into batches one by one."""
+    @property
+    def ends(self) -> Mapping[str, int]:
+        """By feature the id that is added to each row."""
 
-    def pieces_at(self, rows: EncodedRows, starts: np.ndarray) -> Pieces | None:
-        """Returns the piece of each row that begins at an id, int64[rows]; None if none can there."""
+    def pieces(self, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the parts of rows that go into batches one by one.
 
-    def arrange(self, rows: EncodedRows) -> BatchedRows:
-        """Returns pieces in the batches that they fill."""
+        Args:
+            lengths: int64[features, rows], of the rows as they are stored.
+
+        Returns the row of each piece, int64[n], ascending, and the id of that row at which the piece
+        begins, int64[n]. A row that has no piece is left out.
+        """
+
+    def lengths_at(self, lengths: np.ndarray, starts: np.ndarray) -> np.ndarray | None:
+        """Returns the lengths of the piece of each row that begins at an id, int64[rows], as `lengths` are.
+
+        None if no piece can begin at one of these.
+        """
+
+    def arrange(self, lengths: np.ndarray) -> BatchedRows:
+        """Returns pieces of these lengths, int64[features, n], in the batches that they fill."""
 
     def cells(self, batch: Batch) -> tuple[int, int]:
         """Returns how many cells for ids the arrays of a batch have, and how many hold one."""
 
     def signature(self) -> Signature:
         """Returns the shape and dtype of each array of a batch."""
-
-
-class Pieces(NamedTuple):
-    """Rows, or parts of rows, of which batches are made.
-
-    Attributes:
-        rows: their ids.
-        numbers: int64[n], ascending: the row that each is of. A row that is in none is left out.
-        starts: int64[n]: the id of that row at which each begins.
-    """
-
-    rows: EncodedRows
-    numbers: np.ndarray
-    starts: np.ndarray
 
 
 class BatchedRows(Protocol):
@@ -125,18 +125,36 @@ class BatchedRows(Protocol):
     def ids_in(self, which: np.ndarray) -> int:
         """Returns how many ids the rows of a batch have, without those that a rule adds."""
 
-    def batch(self, which: np.ndarray, bucket: int) -> Batch:
-        """Returns a batch as padded arrays."""
+    def batch(self, which: np.ndarray, bucket: int, ids: Ids, starts: Starts) -> Batch:
+        """Returns a batch as padded arrays.
+
+        Args:
+            which, bucket: of the batch.
+            ids: int32 by feature, in which all of its pieces are.
+            starts: int64[n] by feature, where the pieces `pieces_of(which)` begin.
+        """
+
+
+Ids = Mapping[str, np.ndarray]
+Starts = Mapping[str, np.ndarray]
+
+
+def with_ends(lengths: np.ndarray, features: Sequence[str], ends: Mapping[str, int]) -> np.ndarray:
+    """Returns the lengths of rows, int64[features, rows], with the ids that are added to them."""
+    return lengths + np.array([[name in ends] for name in features], np.int64)
 
 
 class _WholeRows:
     """A rule that puts whole rows into batches."""
 
-    def pieces(self, rows: EncodedRows) -> Pieces:
-        return Pieces(rows, np.arange(len(rows)), np.zeros(len(rows), np.int64))
+    ends: Mapping[str, int] = MappingProxyType({})
 
-    def pieces_at(self, rows: EncodedRows, starts: np.ndarray) -> Pieces | None:
-        return None if starts.any() else self.pieces(rows)
+    def pieces(self, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        count = lengths.shape[1]
+        return np.arange(count), np.zeros(count, np.int64)
+
+    def lengths_at(self, lengths: np.ndarray, starts: np.ndarray) -> np.ndarray | None:
+        return None if starts.any() else lengths
 
 
 @dataclass(frozen=True)
@@ -164,29 +182,29 @@ class BudgetBatches(_WholeRows):
     pad_to_boundary: bool = False
     ends: Mapping[str, int] = field(default_factory=dict)
 
-    def pieces(self, rows: EncodedRows) -> Pieces:
-        return super().pieces(rows.with_ends(self.ends))
+    def lengths_at(self, lengths: np.ndarray, starts: np.ndarray) -> np.ndarray | None:
+        return super().lengths_at(with_ends(lengths, self.features, self.ends), starts)
 
-    def arrange(self, rows: EncodedRows) -> BucketedRows:
-        cut = {name: _CutRows.of(rows, name) for name in self.features}
-        lengths = [each.lengths for each in cut.values()]
-        longest = np.max(lengths, axis=0)
+    def arrange(self, lengths: np.ndarray) -> BucketedRows:
+        longest = lengths.max(axis=0)
         is_allowed = longest >= self.min_length
         if self.max_length is not None:
             is_allowed &= longest <= self.max_length
         buckets = np.searchsorted(np.array(self.boundaries, np.int64), longest, side='right')
         sizes = np.array(batch_sizes(self.tokens, (*self.boundaries, self.longest)), np.int64)
         buckets, ids = np.where(is_allowed, buckets, _LEFT_OUT), np.sum(lengths, axis=0)
-        return BucketedRows(buckets, sizes, ids, functools.partial(self._batch, cut))
+        return BucketedRows(buckets, sizes, ids, functools.partial(self._batch, lengths))
 
-    def _batch(self, cut: Mapping[str, _CutRows], which: np.ndarray, bucket: int) -> Batch:
+    def _batch(
+        self, lengths: np.ndarray, which: np.ndarray, bucket: int, ids: Ids, starts: Starts
+    ) -> Batch:
         width = None
         if self.pad_to_boundary:  # the greatest length of the bucket
             width = (*(bound - 1 for bound in self.boundaries), self.longest)[bucket]
         batch = {}
-        for name, rows in cut.items():
-            batch[name] = rows.padded(which, self.pad, width)
-            batch[f'{name}_length'] = rows.lengths[which].astype(np.int32)
+        for name, sizes in zip(self.features, lengths.take(which, axis=1), strict=True):
+            batch[name] = _padded(ids[name], starts[name], sizes, self.pad, width)
+            batch[f'{name}_length'] = sizes.astype(np.int32)
         return batch
 
     def cells(self, batch: Batch) -> tuple[int, int]:
@@ -258,7 +276,7 @@ class BucketedRows:
         buckets: np.ndarray,
         sizes: np.ndarray,
         ids: np.ndarray,
-        batch: Callable[[np.ndarray, int], Batch],
+        batch: Callable[[np.ndarray, int, Ids, Starts], Batch],
     ):
         self.buckets, self.sizes, self._ids_of_rows, self.batch = buckets, sizes, ids, batch
         self.left_out = int(np.count_nonzero(buckets == _LEFT_OUT))
@@ -328,38 +346,48 @@ class NmtBatches(_WholeRows):
     def features(self) -> tuple[str, ...]:
         return (self.target,) if self.source is None else (self.source, self.target)
 
-    def arrange(self, rows: EncodedRows) -> BucketedRows:
-        target = _CutRows.of(rows, self.target, self.target_template, self.target_max_length)
+    def arrange(self, lengths: np.ndarray) -> BucketedRows:
+        target = _cut(lengths[-1], self.target_template, self.target_max_length)
         buckets_but_one = self.num_buckets if self.num_buckets > 1 else 0
         width = _BUCKET_WIDTH
         if self.source is not None and self.source_max_length and buckets_but_one:
             width = (self.source_max_length + self.num_buckets - 1) // self.num_buckets
-        source, ids, is_allowed = None, target.lengths, target.lengths > 0
-        buckets = (target.lengths + 1) // width
+        source, ids, is_allowed = None, target, target > 0
+        buckets = (target + 1) // width
         if self.source is not None:
-            source = _CutRows.of(rows, self.source, self.source_template, self.source_max_length)
-            ids, is_allowed = ids + source.lengths, is_allowed & (source.lengths > 0)
-            buckets = np.maximum(source.lengths // width, buckets)
+            source = _cut(lengths[0], self.source_template, self.source_max_length)
+            ids, is_allowed = ids + source, is_allowed & (source > 0)
+            buckets = np.maximum(source // width, buckets)
         buckets = np.where(is_allowed, np.minimum(buckets, buckets_but_one), _LEFT_OUT)
         sizes = np.full(buckets_but_one + 1, self.batch_size)
         return BucketedRows(buckets, sizes, ids, functools.partial(self._batch, source, target))
 
     def _batch(
-        self, source: _CutRows | None, target: _CutRows, which: np.ndarray, bucket: int
+        self,
+        source: np.ndarray | None,
+        target: np.ndarray,
+        which: np.ndarray,
+        bucket: int,
+        ids: Ids,
+        starts: Starts,
     ) -> Batch:
-        lengths = target.lengths[which]
+        lengths = target[which]
         width = int(lengths.max()) + 1
-        target_input = target.padded(which, self.pad, width, 1)
+        rows = ids[self.target], starts[self.target] + len(self.target_template.before), lengths
+        target_input = _padded(*rows, self.pad, width, 1)
         target_input[:, 0] = self.start
-        target_output = target.padded(which, self.pad, width)
+        target_output = _padded(*rows, self.pad, width)
         target_output[np.arange(len(which)), lengths] = self.end
         batch = {'target_input': target_input, 'target_output': target_output}
         batch['target_sequence_length'] = (lengths + 1).astype(np.int32)
-        if source is not None:
-            lengths = source.lengths[which].astype(np.int32)
+        if self.source is not None and source is not None:
+            lengths = source[which]
+            firsts = starts[self.source] + len(self.source_template.before)
             batch = {
-                'source': source.padded(which, self.pad), **batch, 'source_sequence_length': lengths
-            }  # fmt: skip
+                'source': _padded(ids[self.source], firsts, lengths, self.pad),
+                **batch,
+                'source_sequence_length': lengths.astype(np.int32),
+            }
         return batch
 
     def cells(self, batch: Batch) -> tuple[int, int]:
@@ -381,39 +409,29 @@ class NmtBatches(_WholeRows):
         }
 
 
-class _CutRows(NamedTuple):
-    """The rows of one feature without their template, cut to a length."""
+def _cut(lengths: np.ndarray, template: Template, most: int | None) -> np.ndarray:
+    """Returns the lengths of rows without their template, cut to a length; one of 0 is left out."""
+    lengths = np.maximum(lengths - template.size, 0)
+    return np.minimum(lengths, most) if most else lengths
 
-    ids: np.ndarray  # int32, of all rows
-    starts: np.ndarray  # int64[rows]
-    lengths: np.ndarray  # int64[rows]; a row of length 0 is left out
 
-    @classmethod
-    def of(
-        cls,
-        rows: EncodedRows,
-        feature: str,
-        template: Template = NO_TEMPLATE,
-        max_length: int | None = None,
-    ) -> _CutRows:
-        offsets = rows.offsets[feature]
-        lengths = np.maximum(np.diff(offsets) - template.size, 0)
-        if max_length:
-            lengths = np.minimum(lengths, max_length)
-        return cls(rows.ids[feature], offsets[:-1] + len(template.before), lengths)
+def _padded(
+    ids: np.ndarray,
+    starts: np.ndarray,
+    lengths: np.ndarray,
+    pad: int,
+    width: int | None = None,
+    column: int = 0,
+) -> np.ndarray:
+    """Returns rows as int32[rows, width], their ids from `column` on.
 
-    def padded(
-        self, which: np.ndarray, pad: int, width: int | None = None, column: int = 0
-    ) -> np.ndarray:
-        """Returns the rows `which` as int32[rows, width], their ids from `column` on.
-
-        If `width` is None, it is that of the longest row.
-        """
-        if width is None:
-            width = column + int(self.lengths[which].max(initial=0))
-        out = np.full((len(which), width), pad, np.int32)
-        fill_rows(self.ids, self.starts, self.lengths, which, out, column)
-        return out
+    If `width` is None, it is that of the longest row.
+    """
+    if width is None:
+        width = column + int(lengths.max(initial=0))
+    out = np.full((len(starts), width), pad, np.int32)
+    fill_rows(ids, starts, lengths, out, column)
+    return out
 
 
 ForModel = Literal['seq2seq', 'lm']

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -36,8 +37,8 @@ from tokcore.reading.manifest import DatasetManifest, copied_dataset
 from tokcore.reading.ordered_rows import SplitInOrder, SplitRows
 from tokcore.reading.other_records import is_of_others, other_manifest
 from tokcore.reading.packing import Strategy
-from tokcore.reading.record_index import index_path, write_index
-from tokcore.reading.shards import ShardFile, open_shard, record_starts, rows_at_once
+from tokcore.reading.record_index import Addresses, index_path, read_index, write_index
+from tokcore.reading.shards import ShardFile, open_shard, row_sizes, rows_at_once
 from tokcore.regular_files import refuse_hub_address
 
 if typing.TYPE_CHECKING:
@@ -247,6 +248,8 @@ class Dataset:
     def write_index(self) -> int:
         """Writes the index of each shard of TFRecords into the folder `index`; returns how many.
 
+        Where rows come from is known from the index that is there; where that is missing, it is not known.
+
         Raises:
             InputError: a shard is damaged, or the folder cannot be written to.
         """
@@ -254,12 +257,24 @@ class Dataset:
         records = [shard for shard in shards if not shard.is_parquet]
         for shard in records:
             try:
-                write_index(shard, record_starts(shard))
+                write_index(shard, len(self.features), self._addresses(shard))
             except OSError as error:
                 raise InputError(
                     f'{index_path(shard)} cannot be written ({error.strerror}); give a folder that can'
                 ) from error
         return len(records)
+
+    def _addresses(self, shard: ShardFile) -> Iterator[Addresses]:
+        """Yields the rows of a shard of TFRecords."""
+        known, row = None, 0
+        with contextlib.suppress(InputError):
+            known = read_index(shard)
+        for lengths, ids in row_sizes(shard, self.features):
+            own, keys = slice(row, row + len(ids)), None
+            if known is not None and known.has_keys:
+                keys, ids = known.keys[own], np.column_stack([ids, known.text_bytes[own]])
+            yield Addresses(lengths, keys, ids)
+            row = own.stop
 
     def examples(self, split: str, *, on_error: str = 'stop') -> Iterator[dict[str, np.ndarray]]:
         """Yields the rows of a split in the order in which they are stored, by feature int32[length].
@@ -354,9 +369,8 @@ class Dataset:
                 for a model, the end.
             shuffle: each epoch has another order of the shards, and of rows within windows of them;
                 `exact`: one of all rows, which are read one by one by an index (see `__getitem__`), and
-                takes 8 bytes of memory for each; `corpus`: likewise, in the order of the corpus, which
-                `tokbeam index --corpus-order` writes next to the shards; False: rows are in the order as
-                stored.
+                takes 8 bytes of memory for each; `corpus`: likewise, in the order of the corpus;
+                False: rows are in the order as stored.
             seed: of the orders.
             epochs: how many; None: without end.
             first_epoch: the number of the first.
@@ -463,6 +477,7 @@ class Dataset:
             features,
             self._manifest.id_counts,
             options,
+            self._manifest.seed,
             keeps_window,
         )
 

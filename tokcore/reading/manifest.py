@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import google_crc32c
 
-from tokcore.checked_json import WrongValue, checked, fields_of, shown
+from tokcore.checked_json import Within, WrongValue, checked, fields_of, shown
 from tokcore.corpus.formats import CorpusFormat, all_formats, corpus_format
 from tokcore.encoding.document_ends import EndOfDocument, end_candidates, end_of_document
 from tokcore.encoding.scheme import Scheme
@@ -37,7 +37,7 @@ from tokcore.encoding.vocabulary import (
 from tokcore.errors import InputError
 from tokcore.format_numbers import DATASET, check_format
 from tokcore.object_stores import Bucket, bucket_of
-from tokcore.options import NO_END, declared
+from tokcore.options import LARGEST_UINT64, NO_END, declared
 from tokcore.reading.record_index import write_whole
 from tokcore.reading.record_kernels import SMALLEST_RECORD
 from tokcore.reading.shards import REMEDY, ShardFile, checksum, found_shard, map_file
@@ -73,6 +73,7 @@ class DatasetManifest:
         features: those of its rows: inputs, targets, or both.
         ends: by feature the token that ends documents, as far as it is known; None: nothing is recorded.
         has_no_ends: whether documents are to be joined without an end.
+        seed: of the order keys.
     """
 
     folder: str
@@ -83,6 +84,7 @@ class DatasetManifest:
     features: tuple[str, ...]
     ends: Mapping[str, EndOfDocument] | None = None
     has_no_ends: bool = False
+    seed: int = 0
 
     @classmethod
     def read(cls, folder: str | os.PathLike, is_copy: bool = False) -> DatasetManifest:
@@ -112,6 +114,7 @@ class DatasetManifest:
                 recorded_features({text.role for text in content.inputs}, content.options),
                 ends,
                 options.end == NO_END,
+                options.seed,
             )
             # A dataset is replaced by a folder without a manifest: these are files of this one.
             if read_regular(path, _MOST_BYTES) != data:
@@ -247,6 +250,7 @@ class _Options:
     output_format: str = 'tfrecord'
     end: str | None = None
     datasets: tuple[dict[str, object], ...] = ()
+    seed: typing.Annotated[int, Within(0, LARGEST_UINT64)] = 0
 
 
 @dataclass(frozen=True)
@@ -393,7 +397,13 @@ def recorded_format(roles: Set[str], options: Mapping[str, object]) -> CorpusFor
         candidates = [type_ for type_ in all_formats() if set(type_.roles) <= roles]
         if not candidates:
             raise ValueError('no input has a role that is known')
-        format_type = candidates[0]
+        # That with all roles; of several, that whose options are recorded.
+        fields = [[option.field for option in declared(type_)] for type_ in candidates]
+        fits = [
+            (len(type_.roles), len(names) if {*names} <= record.keys() else -1)
+            for type_, names in zip(candidates, fields, strict=True)
+        ]
+        format_type = candidates[fits.index(max(fits))]
     return _with_options(format_type, record)
 
 

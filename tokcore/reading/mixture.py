@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from tokcore.errors import InputError
 from tokcore.reading.batch_iterator import BatchIterator, IteratorState
 from tokcore.reading.batch_options import BatchOptions, OrderOptions, PackOptions
 from tokcore.reading.dataset import Dataset
-from tokcore.reading.ordered_rows import OrderedRows
+from tokcore.reading.ordered_rows import LENGTHS, POSITION, OrderedRows, by_part
 from tokcore.reading.shards import EncodedRows
 
 _PATTERN = 1 << 16
@@ -51,8 +52,10 @@ class MixedRows(OrderedRows):
             InputError: a source has no rows, or so small a share that it has no slot.
         """
         self._sources, self._window_rows = [*sources.values()], window_rows
-        self._features = features
+        self.features = features
+        self.has_lengths = all(source.has_lengths for source in self._sources)
         sizes = [source.rows(0) for source in self._sources]
+        self._firsts = [*itertools.accumulate(sizes, initial=0)]  # of the numbers of each source
         for name, size in zip(sources, sizes, strict=True):
             if not size:
                 raise InputError(f'{name} has no rows; leave it out')
@@ -96,25 +99,40 @@ class MixedRows(OrderedRows):
     def window_start(self, epoch: int, number: int) -> int:
         return min(number * self._window_rows, self._rows)
 
-    def read(self, epoch: int, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
+    def numbers(self, epoch: int, positions: np.ndarray) -> np.ndarray:
         turns, slots = np.divmod(self._slots(positions), _PATTERN)
-        numbers = self._pattern[slots]
-        sound, parts = [np.empty(0, np.int64)], [EncodedRows.empty(self._features)]
+        numbers, sources = np.empty_like(positions), self._pattern[slots]
         for number, source in enumerate(self._sources):
-            is_source = numbers == number
-            ranks = turns[is_source] * self._shares[number] + self._ranks[slots[is_source]]
+            of_source = np.flatnonzero(sources == number)
+            ranks = turns[of_source] * self._shares[number] + self._ranks[slots[of_source]]
             # A source goes on where it was at the end of the mixture's epoch before.
             first_epoch, first = divmod(epoch * self._taken[number], source.rows(0))
             epochs, in_epochs = np.divmod(first + ranks, source.rows(0))
             for later in np.unique(epochs).tolist():
                 is_of_epoch = epochs == later
-                found, rows = source.read(first_epoch + later, in_epochs[is_of_epoch])
-                is_sound = np.isin(in_epochs[is_of_epoch], found)
-                sound.append(positions[is_source][is_of_epoch][is_sound])
-                parts.append(rows)
-        joined = np.concatenate(sound)
-        order = np.argsort(joined)
-        return joined[order], EncodedRows.joined(parts).take(order)
+                rows = source.numbers(first_epoch + later, in_epochs[is_of_epoch])
+                numbers[of_source[is_of_epoch]] = self._firsts[number] + rows
+        return numbers
+
+    def lengths(self, numbers: np.ndarray) -> np.ndarray:
+        lengths = np.empty((len(self.features), len(numbers)), np.int64)
+        for source, of_source in by_part(self._firsts, numbers):
+            rows = numbers[of_source] - self._firsts[source]
+            lengths[:, of_source] = self._sources[source].lengths(rows)
+        return lengths
+
+    def read(
+        self, numbers: np.ndarray, lengths: np.ndarray | None = None
+    ) -> tuple[np.ndarray, EncodedRows]:
+        sound, parts = [np.empty(0, np.int64)], [EncodedRows.empty(self.features)]
+        for source, of_source in by_part(self._firsts, numbers):
+            first = self._firsts[source]
+            found, rows = self._sources[source].read(
+                numbers[of_source] - first, None if lengths is None else lengths[:, of_source]
+            )
+            sound.append(first + found)
+            parts.append(rows)
+        return np.concatenate(sound), EncodedRows.joined(parts)
 
     def _slots(self, positions: np.ndarray) -> np.ndarray:
         """Returns the slots of positions, counted through all turns of the pattern."""
@@ -179,12 +197,11 @@ def _rows_with(source: OrderedRows, ids: int, name: str) -> int:
         before = read
         for number in range(source.window_count(epochs)):
             first, last = (source.window_start(epochs, window) for window in (number, number + 1))
-            positions, rows = source.read(epochs, np.arange(first, last))
-            sizes = np.sum([np.diff(offsets) for offsets in rows.offsets.values()], axis=0)
-            sums = read + np.cumsum(sizes)
+            rows, _ = source.look_up(epochs, np.arange(first, last))
+            sums = read + np.cumsum(rows[LENGTHS:].sum(axis=0))
             reached = int(np.searchsorted(sums, ids))
             if reached < len(sums):
-                return epochs * count + int(positions[reached]) + 1
+                return epochs * count + int(rows[POSITION, reached]) + 1
             read = int(sums[-1]) if len(sums) else read
         if read == before:
             raise InputError(f'{name} has no ids, so it never has {ids:,}; leave it out')

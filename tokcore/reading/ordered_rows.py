@@ -14,17 +14,19 @@ import functools
 import io
 import itertools
 import operator
+import os
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from tokcore.corpus.order_keys import splitmix64
+from tokcore.corpus.order_keys import order_of_corpus, splitmix64
 from tokcore.errors import InputError
+from tokcore.kernels.sorting import sort_keys
 from tokcore.reading.batch_options import OrderOptions
-from tokcore.reading.record_index import read_corpus_order, read_index, shards_digest
+from tokcore.reading.record_index import RecordIndex, read_index, shards_digest
 from tokcore.reading.shards import (
     EncodedRows,
     ShardFile,
@@ -37,13 +39,19 @@ from tokcore.records.tfrecord import stream_records
 
 
 class OrderedRows(Protocol):
-    """Rows in an order for each epoch, of which a window is read at once; for one thread."""
+    """Rows with numbers from 0 on, in an order for each epoch; for one thread."""
 
     identity: str
     """A hash, in hexadecimal, of all that a position means."""
 
     differs: str
     """What is wrong with a state of another identity."""
+
+    features: Sequence[str]
+    """Those that are read."""
+
+    has_lengths: bool
+    """Whether the lengths of rows are known without reading them."""
 
     def rows(self, epoch: int) -> int:
         """Returns the number of rows of an epoch."""
@@ -54,16 +62,61 @@ class OrderedRows(Protocol):
     def window_start(self, epoch: int, number: int) -> int:
         """Returns the position at which a window begins; after the last one, the number of rows."""
 
-    def read(self, epoch: int, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
-        """Reads the rows at ascending positions, int64; returns the positions of sound rows, and these.
+    def numbers(self, epoch: int, positions: np.ndarray) -> np.ndarray:
+        """Returns the numbers of the rows at ascending positions, int64[n] both."""
+
+    def lengths(self, numbers: np.ndarray) -> np.ndarray:
+        """Returns the ids of each feature in the rows of these numbers, int64[features, n], where they are known."""
+
+    def read(
+        self, numbers: np.ndarray, lengths: np.ndarray | None = None
+    ) -> tuple[np.ndarray, EncodedRows]:
+        """Reads the rows of ascending numbers, int64[n]; returns the numbers of sound rows, and these.
+
+        Args:
+            numbers: no number comes twice.
+            lengths: theirs, if they are known.
 
         Raises:
-            InputError: a row is damaged, and damage is not skipped.
+            InputError: a row has another length, or is damaged, and damage is not skipped.
         """
+
+    def look_up(self, epoch: int, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
+        """Returns the rows at ascending positions, int64, as `POSITION` says, and what was read of them.
+
+        Where lengths are not known, all are read, and those are left out that are skipped for damage.
+
+        Raises:
+            InputError: as `read`.
+        """
+        pieces = np.zeros((LENGTHS + len(self.features), len(positions)), np.int64)
+        pieces[POSITION], pieces[PLACE] = positions, -1
+        pieces[NUMBER] = numbers = self.numbers(epoch, positions)
+        if self.has_lengths:
+            pieces[LENGTHS:] = self.lengths(numbers)
+            return pieces, EncodedRows.empty(self.features)
+        asked, places = np.unique(numbers, return_inverse=True)
+        read, rows = self.read(asked)
+        is_sound = np.isin(asked, read)
+        pieces[PLACE] = (np.cumsum(is_sound) - 1)[places]
+        pieces = pieces[:, is_sound[places]]
+        pieces[LENGTHS:] = rows.lengths[:, pieces[PLACE]]
+        return pieces, rows
+
+
+POSITION, NUMBER, START, PLACE, LENGTHS = range(5)
+"""What an array has of pieces, int64[4 + features, n]; a piece is a row, or a part of one, for a batch.
+
+    POSITION    of its row, in the order of the epoch
+    NUMBER      of its row
+    START       the id of its row at which it begins
+    PLACE       where its row is among those that were read; -1: it was not
+    LENGTHS     and further: the ids of each feature in the whole row, as it is stored
+"""
 
 
 _WINDOW_ROWS = 1 << 16
-"""Rows that are read, and permuted, together by default; fewer where rows are long."""
+"""Rows that form batches, and are permuted, together by default; fewer where rows are long."""
 
 
 class SplitInOrder(OrderedRows):
@@ -77,6 +130,7 @@ class SplitInOrder(OrderedRows):
         features: Sequence[str],
         id_counts: Mapping[str, int],
         options: OrderOptions,
+        seed: int,
         keeps_window: bool = False,
     ):
         """Takes the shards of a split of the dataset in a folder.
@@ -85,22 +139,27 @@ class SplitInOrder(OrderedRows):
             split, folder, shards, features: what is read.
             id_counts: by feature, how many ids its vocabulary has.
             options: the order, and whether damaged rows are skipped.
-            keeps_window: whether the rows of the last window are kept, for reading it in parts.
+            seed: of the order keys.
+            keeps_window: whether the rows of the last window that was read for lengths are kept, for
+                reading it in parts.
         """
-        self._options, self._features = options, features
+        self._options, self.features = options, features
         self.window_rows = options.window or rows_at_once(shards, _WINDOW_ROWS)
         self._shard_rows = tuple(shard.rows for shard in shards)
         self.identity = shards_digest(shards).hex()
         self.differs = f'of other shards than those of {split} in {folder}: their checksums differ'
         if options.shuffle == 'corpus':
-            numbers = read_corpus_order(folder, split, shards)
-            self._in_corpus = ListedOrder(numbers, self.window_rows)
+            order = order_of_corpus(SplitRows(shards, features, id_counts).keys(), seed)
+            self._in_corpus = ListedOrder(order, self.window_rows)
         self._by_number = SplitRows(shards, features, id_counts, options.on_error == 'skip')
         for number, shard in enumerate(shards):
             if not shard.rows:
                 self._by_number.reader(number)  # no window will open it, and it may have rows
         if keeps_window:
-            self._read_shard = functools.lru_cache(maxsize=1)(self._read_shard)  # type: ignore[method-assign]
+            self._read_window = functools.lru_cache(maxsize=1)(self._read_window)  # type: ignore[method-assign]
+        # A mixture has the end of one epoch and the next in a window.
+        self._order = functools.lru_cache(maxsize=2)(self._order)  # type: ignore[method-assign]
+        self._rows_of = functools.lru_cache(maxsize=2)(self._rows_of)  # type: ignore[method-assign]
 
     def rows(self, epoch: int) -> int:
         return sum(self._shard_rows)
@@ -111,30 +170,63 @@ class SplitInOrder(OrderedRows):
     def window_start(self, epoch: int, number: int) -> int:
         return self._order(epoch).window_start(number)
 
-    def read(self, epoch: int, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
+    def numbers(self, epoch: int, positions: np.ndarray) -> np.ndarray:
         order = self._order(epoch)
         if isinstance(order, ListedOrder):
-            return positions, self._by_number.encoded(order.numbers[positions])
-        parts = [(np.empty(0, np.int64), EncodedRows.empty(self._features))]
+            return order.numbers[positions]
+        parts = [np.empty(0, np.int64)]
         while len(positions):
-            window = order.window(order.window_of(int(positions[0])))
+            number = order.window_of(int(positions[0]))
+            window = order.window(number)
             end = int(np.searchsorted(positions, window.position + window.last - window.first))
-            numbers = order.rows_of(window)[positions[:end] - window.position]
-            sound, rows = self._read_shard(window.shard, window.first, window.last)
-            row_of = np.full(window.last - window.first, -1, np.int64)
-            row_of[sound - window.first] = np.arange(len(sound))
-            is_sound = row_of[numbers] >= 0
-            parts.append((positions[:end][is_sound], rows.take(row_of[numbers[is_sound]])))
+            parts.append(self._rows_of(epoch, number)[positions[:end] - window.position])
             positions = positions[end:]
-        return (
-            np.concatenate([part[0] for part in parts]),
-            EncodedRows.joined([part[1] for part in parts]),
-        )
+        return np.concatenate(parts)
 
-    def _read_shard(self, shard: int, first: int, last: int) -> tuple[np.ndarray, EncodedRows]:
+    def _rows_of(self, epoch: int, number: int) -> np.ndarray:
+        """Returns the numbers of the rows of a window, in the epoch's order."""
+        order = self._order(epoch)
+        assert isinstance(order, EpochOrder)
+        window = order.window(number)
+        return self._by_number.firsts[window.shard] + window.first + order.rows_of(window)
+
+    @functools.cached_property
+    def has_lengths(self) -> bool:  # type: ignore[override]
+        return self._options.on_error == 'stop' and self._by_number.has_lengths
+
+    def lengths(self, numbers: np.ndarray) -> np.ndarray:
+        return self._by_number.lengths(numbers)
+
+    def read(
+        self, numbers: np.ndarray, lengths: np.ndarray | None = None
+    ) -> tuple[np.ndarray, EncodedRows]:
+        is_listed = isinstance(self._options.shuffle, str)
+        if lengths is None and not is_listed:
+            return self._read_windows(numbers)
+        try:
+            return numbers, self._by_number.encoded(numbers, lengths)
+        except InputError:
+            if not is_listed:
+                self._read_windows(numbers)  # says what is wrong with a damaged record
+            raise
+
+    def _read_windows(self, numbers: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
+        """Reads rows by reading their windows, without an index."""
+        sound, parts = [np.empty(0, np.int64)], [EncodedRows.empty(self.features)]
+        for shard, of_shard in by_part(self._by_number.firsts, numbers):
+            before = self._by_number.firsts[shard]
+            for number in np.unique((numbers[of_shard] - before) // self.window_rows).tolist():
+                first = number * self.window_rows
+                last = min(first + self.window_rows, self._shard_rows[shard])
+                read, rows = self._read_window(shard, first, last)
+                asked = np.flatnonzero(np.isin(read + before, numbers))
+                sound.append(read[asked] + before)
+                parts.append(rows if len(asked) == len(read) else rows.take(asked))
+        return np.concatenate(sound), EncodedRows.joined(parts)
+
+    def _read_window(self, shard: int, first: int, last: int) -> tuple[np.ndarray, EncodedRows]:
         return self._by_number.reader(shard).read(first, last)
 
-    @functools.lru_cache(maxsize=2)  # noqa: B019 - a mixture reads the end of one epoch and the next
     def _order(self, epoch: int) -> EpochOrder | ListedOrder:
         options = self._options
         if options.shuffle == 'corpus':
@@ -258,7 +350,28 @@ def permutation(count: int, *seeds: int) -> np.ndarray:
     for seed in seeds:
         state = splitmix64(state ^ np.uint64(seed & 0xFFFFFFFFFFFFFFFF))
     hashes = splitmix64(state ^ splitmix64(np.arange(count, dtype=np.uint64)))
-    return np.argsort(hashes, kind='stable')
+    if count > np.iinfo(np.int32).max:  # more than `sort_keys` can number
+        return np.argsort(hashes, kind='stable')
+    return sort_keys(hashes)[1].astype(np.int64)  # of a bijection, so no two are equal
+
+
+def by_part(firsts: Sequence[int], numbers: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
+    """Yields each part that has any of these numbers, and where they are among them, int64[n].
+
+    Args:
+        firsts: the first number of each part, ascending, and the end of the last one.
+        numbers: int64; ascending ones stay so in each part.
+    """
+    if not len(numbers):
+        return
+    part = bisect.bisect(firsts, int(numbers[0])) - 1
+    if firsts[part] <= numbers.min() and numbers.max() < firsts[part + 1]:
+        yield part, slice(None)  # as nearly always
+        return
+    order = np.argsort(numbers)
+    bounds = np.searchsorted(numbers[order], firsts)
+    for part in np.flatnonzero(np.diff(bounds)).tolist():
+        yield part, order[bounds[part] : bounds[part + 1]]
 
 
 Row = dict[str, np.ndarray]
@@ -271,7 +384,8 @@ which there are often 1,024 at most. To open another one takes as long as to rea
 class SplitRows:
     """The rows of a split, a sequence of dictionaries by feature of int32[length], as stored.
 
-    For one thread. A row of TFRecords takes its shard's index.
+    For one thread. A row of TFRecords takes its shard's index. `firsts` are the numbers of the first rows of
+    shards, and the number of all rows.
     """
 
     def __init__(
@@ -284,10 +398,10 @@ class SplitRows:
         """Use `Dataset.__getitem__`."""
         self._shards, self._features, self._id_counts = tuple(shards), features, id_counts
         self._skips = skips
-        self._firsts = [*itertools.accumulate((shard.rows for shard in shards), initial=0)]
+        self.firsts = [*itertools.accumulate((shard.rows for shard in shards), initial=0)]
 
     def __len__(self) -> int:
-        return self._firsts[-1]
+        return self.firsts[-1]
 
     def __repr__(self) -> str:
         """Returns how many rows there are, and of what features."""
@@ -309,7 +423,9 @@ class SplitRows:
         if isinstance(index, slice):
             return self.rows(range(*index.indices(len(self))))
         shard, number = self._shard_and_number(index)
-        return self.reader(shard).row(number, self._offsets(shard))
+        addresses = self.index(shard)
+        bounds = None if addresses is None else addresses.bounds_of(number)
+        return self.reader(shard).row(number, bounds)
 
     def record(self, index: int) -> bytes:
         """Returns the bytes of a row's TFRecord, a serialized tf.train.Example: with all that it holds.
@@ -322,9 +438,9 @@ class SplitRows:
         file = self._shards[shard]
         if file.is_parquet:
             raise InputError(f'{file.path} is Parquet, which has no records; take its rows')
-        offsets = self._offsets(shard)
-        assert offsets is not None
-        start, end = offsets[number : number + 2].tolist()
+        addresses = self.index(shard)
+        assert addresses is not None
+        start, end = addresses.bounds_of(number)
         stream = io.BytesIO(map_shard(file)[start:end].tobytes())
         for record in stream_records(stream, file.path, start):
             return record
@@ -336,8 +452,8 @@ class SplitRows:
         if not -len(self) <= number < len(self):
             raise IndexError(f'row {number} of {len(self)} rows')
         number %= len(self)
-        shard = bisect.bisect(self._firsts, number) - 1
-        return shard, number - self._firsts[shard]
+        shard = bisect.bisect(self.firsts, number) - 1
+        return shard, number - self.firsts[shard]
 
     def rows(self, indices: Iterable[int]) -> list[Row]:
         """Returns the rows of these numbers, in their order; a number may come more than once.
@@ -352,27 +468,78 @@ class SplitRows:
         if wrong.any():
             raise IndexError(f'row {numbers[wrong][0]} of {len(self)} rows')
         numbers[numbers < 0] += len(self)
-        rows = self.encoded(numbers)
+        read, back = np.unique(numbers, return_inverse=True)
+        rows = self.encoded(read).take(back)
         bounds = {name: offsets.tolist() for name, offsets in rows.offsets.items()}
         return [
             {name: rows.ids[name][starts[row] : starts[row + 1]] for name, starts in bounds.items()}
             for row in range(len(rows))
         ]
 
-    def encoded(self, numbers: np.ndarray) -> EncodedRows:
-        """Returns the rows of these numbers, int64[n] from 0 on, in their order.
+    def encoded(self, numbers: np.ndarray, lengths: np.ndarray | None = None) -> EncodedRows:
+        """Returns the rows of these numbers, int64[n] from 0 on, ascending.
+
+        Args:
+            numbers: of rows of the split.
+            lengths: int64[features, n], what they were in the indexes; None: they are not compared.
 
         Raises:
-            InputError: as `rows`.
+            InputError: as `rows`; or a row has another length.
         """
-        shards = np.searchsorted(self._firsts, numbers, side='right') - 1
         parts = [EncodedRows.empty(self._features)]
-        for shard in np.unique(shards).tolist():
-            of_shard = numbers[shards == shard] - self._firsts[shard]
-            parts.append(self.reader(shard).pick(of_shard, self._offsets(shard)))
-        back = np.empty(len(numbers), np.int64)
-        back[np.argsort(shards, kind='stable')] = np.arange(len(numbers))
-        return EncodedRows.joined(parts).take(back)
+        for shard, of_shard in by_part(self.firsts, numbers):
+            asked = numbers[of_shard] - self.firsts[shard]
+            addresses = self.index(shard)
+            bounds = None if addresses is None else addresses.bounds(asked)
+            rows = self.reader(shard).pick(asked, bounds)
+            if lengths is not None:
+                differs = (rows.lengths != lengths[:, of_shard]).any(axis=0)
+                if differs.any():
+                    path = self._shards[shard].path
+                    folder = os.path.dirname(path)
+                    raise InputError(
+                        f'{path}, record {asked[differs][0]} has another number of ids than its index says; '
+                        f'run `tokbeam verify {folder}`, and `tokbeam index {folder}` if the index is wrong'
+                    )
+            parts.append(rows)
+        return EncodedRows.joined(parts)
+
+    @functools.cached_property
+    def has_lengths(self) -> bool:
+        """Whether `lengths` knows all of them: the index of each shard with rows has these features."""
+        try:
+            indexes = map(self.index, np.flatnonzero(np.diff(self.firsts)).tolist())
+            return all(each and each.lengths.shape[1] == len(self._features) for each in indexes)
+        except InputError:
+            return False
+
+    def lengths(self, numbers: np.ndarray) -> np.ndarray:
+        """Returns the ids of each feature in the rows of these numbers, int64[features, n], by the indexes."""
+        lengths = np.empty((len(self._features), len(numbers)), np.int64)
+        for shard, of_shard in by_part(self.firsts, numbers):
+            index, rows = self.index(shard), numbers[of_shard] - self.firsts[shard]
+            assert index is not None
+            for of_feature, column in zip(lengths, index.lengths.T, strict=True):
+                of_feature[of_shard] = column.take(rows)
+        return lengths
+
+    def keys(self) -> np.ndarray:
+        """Returns the order keys of all rows, uint64[rows], ascending.
+
+        Raises:
+            InputError: the index of a shard is missing, or was made without the corpus.
+        """
+        parts = [np.empty(0, np.uint64)]
+        for shard in self._shards:
+            index = read_index(shard)
+            if not index.has_keys:
+                folder = os.path.dirname(shard.path)
+                raise InputError(
+                    f'the index of {shard.path} does not say where in the corpus rows come from; run `tokbeam '
+                    f'index {folder}` where the corpus is, and open the dataset again'
+                )
+            parts.append(index.keys)
+        return np.concatenate(parts)
 
     @functools.lru_cache(_MOST_OPEN)  # noqa: B019 - it holds no more files than that
     def reader(self, shard: int) -> ShardReader:
@@ -380,7 +547,7 @@ class SplitRows:
         return open_shard(self._shards[shard], self._features, self._id_counts, self._skips)
 
     @functools.lru_cache(_MOST_OPEN)  # noqa: B019 - likewise
-    def _offsets(self, shard: int) -> np.ndarray | None:
-        """Returns where the records of a shard are; None if it is Parquet."""
+    def index(self, shard: int) -> RecordIndex | None:
+        """Returns the index of a shard; None if it is Parquet."""
         file = self._shards[shard]
-        return None if file.is_parquet else np.asarray(read_index(file))
+        return None if file.is_parquet else read_index(file)

@@ -22,13 +22,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import google_crc32c
+import numpy as np
 
 from tokcore.checked_json import FileName, Matches, WrongValue, checked, fields_of
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.format_numbers import RECORDS, check_format
 from tokcore.reading.manifest import DatasetManifest, check_rows
-from tokcore.reading.record_index import INDEX_FOLDER, write_index, write_whole
+from tokcore.reading.record_index import INDEX_FOLDER, Addresses, write_index, write_whole
 from tokcore.reading.shards import ShardFile, all_record_starts, checksum, found_shard, map_file
 from tokcore.records.manifest import (
     MANIFEST_NAME,
@@ -231,9 +232,10 @@ def _has_records(path: str) -> bool:
 def _indexed(path: str) -> ShardFile:
     """Writes the index of a file; returns the file."""
     data, _ = map_file(path)
-    starts = [*all_record_starts(data, path)]
-    shard = ShardFile(path, sum(map(len, starts)), len(data), checksum(data))
-    write_index(shard, starts)
+    starts = np.concatenate([np.empty(0, np.int64), *all_record_starts(data, path)])
+    shard = ShardFile(path, len(starts), len(data), checksum(data))
+    lengths, sizes = np.diff(starts, append=len(data)), np.empty((len(starts), 0), np.uint32)
+    write_index(shard, 0, [Addresses(lengths, None, sizes)])
     return shard
 
 

@@ -12,7 +12,7 @@ that attention can be kept within each. Rows that fill no batch wait for the nex
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -21,8 +21,15 @@ import numpy as np
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import trailing_zeros
-from tokcore.reading.batching import Batch, BatchedRows, Part, Pieces, Signature
-from tokcore.reading.shards import EncodedRows
+from tokcore.reading.batching import (
+    Batch,
+    BatchedRows,
+    Ids,
+    Part,
+    Signature,
+    Starts,
+    with_ends,
+)
 
 Strategy = Literal['best-fit', 'greedy', 'concat']
 
@@ -50,43 +57,31 @@ class PackedBatches:
     features: tuple[str, ...]
     ends: Mapping[str, int] = field(default_factory=dict)
 
-    def pieces(self, rows: EncodedRows) -> Pieces:
-        has_ids: np.ndarray = np.any(_lengths(rows, self.features), axis=0)
-        rows = rows.with_ends(self.ends)
-        lengths = _lengths(rows, self.features)
+    def pieces(self, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        has_ids: np.ndarray = np.any(lengths, axis=0)
+        lengths = with_ends(lengths, self.features, self.ends)
         if self.strategy == 'concat':
             counts = has_ids.astype(np.int64)
         elif len(self.features) == 1:
             counts = np.where(has_ids, -(-lengths[0] // self.length), 0)
         else:
             counts = ((lengths.max(axis=0) <= self.length) & has_ids).astype(np.int64)
-        numbers = np.repeat(np.arange(len(rows)), counts)
-        starts = (np.arange(len(numbers)) - row_offsets(counts)[numbers]) * self.length
-        return self._cut(rows, numbers, starts)
+        rows = np.repeat(np.arange(lengths.shape[1]), counts)
+        return rows, (np.arange(len(rows)) - row_offsets(counts)[rows]) * self.length
 
-    def pieces_at(self, rows: EncodedRows, starts: np.ndarray) -> Pieces | None:
-        rows = rows.with_ends(self.ends)
-        lengths = _lengths(rows, self.features)
-        is_start = starts < lengths[0]
+    def lengths_at(self, lengths: np.ndarray, starts: np.ndarray) -> np.ndarray | None:
+        lengths = with_ends(lengths, self.features, self.ends)
         if len(self.features) > 1:
             is_start = (starts == 0) & (lengths.max(axis=0) <= self.length)
-        if not is_start.all():
-            return None
-        return self._cut(rows, np.arange(len(rows)), starts)
+        else:
+            lengths = lengths - starts
+            is_start = lengths[0] > 0
+            if self.strategy != 'concat':
+                lengths = np.minimum(lengths, self.length)
+        return lengths if is_start.all() else None
 
-    def _cut(self, rows: EncodedRows, numbers: np.ndarray, starts: np.ndarray) -> Pieces:
-        """Returns the pieces of rows that begin at these ids of theirs."""
-        if len(self.features) > 1:
-            return Pieces(rows.take(numbers), numbers, starts)
-        [name] = self.features
-        firsts = rows.offsets[name][numbers] + starts
-        lasts = rows.offsets[name][numbers + 1]
-        if self.strategy != 'concat':
-            lasts = np.minimum(lasts, firsts + self.length)
-        return Pieces(rows.ranges({name: (firsts, lasts)}), numbers, starts)
-
-    def arrange(self, rows: EncodedRows) -> BatchedRows:
-        return _PackedRows(self, rows)
+    def arrange(self, lengths: np.ndarray) -> BatchedRows:
+        return _PackedRows(self, lengths)
 
     def cells(self, batch: Batch) -> tuple[int, int]:
         numbers = [batch[f'{name}_segmentation'] for name in self.features]
@@ -102,18 +97,13 @@ class PackedBatches:
         }
 
 
-def _lengths(rows: EncodedRows, features: Sequence[str]) -> np.ndarray:
-    return np.array([np.diff(rows.offsets[name]) for name in features], np.int64)
-
-
 class _PackedRows:
     """Pieces of rows in packed rows, which are numbered in their order."""
 
     left_out = 0
 
-    def __init__(self, rule: PackedBatches, rows: EncodedRows):
-        self._rule, self._rows = rule, rows
-        self._lengths = _lengths(rows, rule.features)
+    def __init__(self, rule: PackedBatches, lengths: np.ndarray):
+        self._rule, self._lengths = rule, lengths
         if rule.strategy == 'concat':
             self._concatenate()
         else:
@@ -137,9 +127,8 @@ class _PackedRows:
         packed_of = rank[packed_of]
         self._pieces = np.argsort(packed_of, kind='stable')
         self._bounds = np.searchsorted(packed_of[self._pieces], np.arange(count + 1))
-        offsets = [self._rows.offsets[name][:-1] for name in self._rule.features]
-        self._starts = np.array([starts[self._pieces] for starts in offsets])
-        self._sizes = np.array([lengths[self._pieces] for lengths in self._lengths])
+        self._starts = np.zeros(len(self._pieces), np.int64)  # in its piece, of each segment
+        self._sizes = self._lengths[:, self._pieces]
         self._whole = whole
 
     def _packed_of(self) -> tuple[np.ndarray, int]:
@@ -159,14 +148,13 @@ class _PackedRows:
 
     def _concatenate(self) -> None:
         """Cuts the pieces, one after another, where packed rows begin."""
-        [name] = self._rule.features
-        offsets, length = self._rows.offsets[name], self._rule.length
+        offsets, length = row_offsets(self._lengths[0]), self._rule.length
         total = int(offsets[-1])
         starts = np.union1d(offsets[:-1], np.arange(0, total, length))
         count = -(-total // length)
         self._pieces = np.searchsorted(offsets, starts, side='right') - 1
         self._bounds = np.searchsorted(starts, np.arange(count + 1) * length)
-        self._starts = starts[None, :]
+        self._starts = starts - offsets[self._pieces]
         self._sizes = np.diff(np.append(starts, total))[None, :]
         full = total // length
         self._whole = full - full % self._rule.batch_size
@@ -184,11 +172,7 @@ class _PackedRows:
     def waiting(self) -> tuple[np.ndarray, int]:
         first = self._bounds[self._whole]
         waiting = np.unique(self._pieces[first:])
-        used = 0
-        if self._rule.strategy == 'concat' and len(waiting):
-            [name] = self._rule.features
-            used = int(self._starts[0, first] - self._rows.offsets[name][waiting[0]])
-        return waiting, used
+        return waiting, int(self._starts[first]) if len(waiting) else 0
 
     def can_all_wait(self) -> bool:
         room = self._rule.batch_size * self._rule.length
@@ -201,19 +185,24 @@ class _PackedRows:
         return int(self._sizes[:, self._segments_of(which)].sum())
 
     def _segments_of(self, which: np.ndarray) -> np.ndarray:
-        bounds = [np.arange(self._bounds[row], self._bounds[row + 1]) for row in which]
-        return np.concatenate([np.empty(0, np.int64), *bounds])
+        firsts, lasts = self._bounds[which], self._bounds[which + 1]
+        if (lasts[:-1] == firsts[1:]).all():  # as those of a batch are
+            return np.arange(firsts[0], lasts[-1])
+        counts = lasts - firsts
+        return np.arange(counts.sum()) + np.repeat(lasts - np.cumsum(counts), counts)
 
-    def batch(self, which: np.ndarray, bucket: int) -> Batch:
+    def batch(self, which: np.ndarray, bucket: int, ids: Ids, starts: Starts) -> Batch:
         batch, shape = {}, (len(which), self._rule.length)
-        for feature, name in enumerate(self._rule.features):
-            ids = np.full(shape, self._rule.pad, np.int32)
+        of_batch = self._segments_of(which)
+        counts = self._bounds[which + 1] - self._bounds[which]
+        for name, sizes in zip(
+            self._rule.features, self._sizes.take(of_batch, axis=1), strict=True
+        ):
+            out = np.full(shape, self._rule.pad, np.int32)
             segments, positions = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
-            fill_packed(
-                self._rows.ids[name], self._starts[feature], self._sizes[feature], self._bounds, which,
-                ids, segments, positions,
-            )  # fmt: skip
-            batch[name] = ids
+            firsts = starts[name] + self._starts[of_batch]
+            fill_packed(ids[name], firsts, sizes, counts, out, segments, positions)
+            batch[name] = out
             batch[f'{name}_segmentation'] = segments
             batch[f'{name}_position'] = positions
         return batch
@@ -339,22 +328,22 @@ def first_fit(lengths, capacity, most_open, room, packed_of):
 
 
 @kernel_without_allocation
-def fill_packed(ids, starts, lengths, bounds, which, out, segments, positions):
+def fill_packed(ids, starts, lengths, counts, out, segments, positions):
     """Writes packed rows: their ids, the numbers of their segments from 1 on, and places within these.
 
     Args:
-        ids: int32, all rows one after another.
+        ids: int32, in which all segments are.
         starts, lengths: int64[n], where each segment's ids are.
-        bounds: int64[k + 1], the segments of packed row i are those from bounds[i] to bounds[i + 1].
-        which: int64[m], the packed rows to write.
-        out, segments, positions: int32[m, length], filled in; cells of padding stay as they are.
+        counts: int64[k], how many segments each packed row has.
+        out, segments, positions: int32[k, length], filled in; cells of padding stay as they are.
     """
-    for k in range(len(which)):
+    first = 0
+    for k in range(len(counts)):
         at = 0
-        first = bounds[which[k]]
-        for segment in range(first, bounds[which[k] + 1]):
+        for segment in range(first, first + counts[k]):
             for place in range(lengths[segment]):
                 out[k, at] = ids[starts[segment] + place]
                 segments[k, at] = segment - first + 1
                 positions[k, at] = place
                 at += 1
+        first += counts[k]

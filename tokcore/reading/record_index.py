@@ -1,54 +1,141 @@
-"""The files in the folder `index` next to the shards, with numbers little-endian.
+"""The index of a shard, `index/SHARD`: where each row is, where it comes from, and how long it is.
 
-`index/SHARD` has where the records of a shard are, so that any row is read at once:
+    an entry for each row     uint32 offset | uint64 order key | uint32 ids of each feature | uint32 text
+    uint64 for each 4 GiB     the first row whose record begins beyond it
+    footer                    magic 8 | uint64 rows | uint64 bytes of the shard | uint32 its CRC-32C
+                              | uint8 features | uint8 1 for offsets, 2 for keys, 3 for both
+                              | uint32 CRC-32C of these
 
-    magic 8 | uint64 rows | uint64 bytes of the shard | uint32 CRC-32C of the shard
-            | uint32 CRC-32C of these 28 bytes | uint64[rows + 1] offsets
-
-where offset i is the byte at which record i begins, and the last one is the shard's size. The file is
-mapped into memory, so opening it reads its head alone. The offsets have no checksum: a record has one of
-its own, and ends where the next one begins.
-
-`index/SPLIT.corpus` has the order of the corpus, by which rows are read as the corpus had them. Shards are
-a shuffle and hold no keys of it: `tokbeam index --corpus-order` computes the keys again from the corpus.
-
-    magic 8 | uint64 rows | 32 bytes, the SHA-256 of the shards | uint32 CRC-32C of the numbers
-            | uint32 CRC-32C of these 52 bytes | uint64[rows] numbers
-
-where the first number is that of the row, in all shards of the split, that comes first in the corpus. The
-shards' SHA-256 is that of their rows (uint64), bytes (uint64) and CRC-32C (uint32), one after another.
+Numbers are little-endian. The offset is that of the record, modulo 2^32; the text is counted in bytes of
+UTF-8, of all features. Files that are not TFRecords of a row each have no offsets, and no first rows. An
+index that is made without the corpus has no order keys and no text. A file is mapped into memory, so
+opening it reads its footer alone. Entries have no checksum: a record has one itself.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import itertools
 import os
 import pathlib
 import secrets
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import google_crc32c
 import numpy as np
 
 from tokcore.errors import InputError
+from tokcore.format_numbers import INDEX
+from tokcore.kernels.bytes import row_offsets
 from tokcore.process_end import UndoneAtEnd
-from tokcore.reading.shards import ShardFile, map_shard
-from tokcore.regular_files import open_regular
+from tokcore.reading.shards import ShardFile, map_file, map_shard
 
 INDEX_FOLDER = 'index'
 
-OFFSET_BYTES = 8
-"""Bytes of an offset."""
+_MAGIC = b'tbindex' + bytes([INDEX])
+_FIELDS = struct.Struct('<8sQQIBB')
+FOOTER_BYTES = _FIELDS.size + 4
 
-_MAGIC = b'tbindex\x01'
-_FIELDS = struct.Struct('<8sQQI')
-
-CORPUS_ENDING = '.corpus'
-_ORDER_MAGIC = b'tborder\x01'
-_ORDER_FIELDS = struct.Struct('<8sQ32sI')
+_BASE_BITS = 32
 _SHARD_FIELDS = struct.Struct('<QQI')
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """What the index of a shard has of some rows, in their order.
+
+    Attributes:
+        lengths: int64[rows], bytes of the TFRecords; of other files any array.
+        keys: uint64[rows], the order keys; None: not known.
+        sizes: uint32[rows, features], the ids of each feature; with keys there is one more column, the
+            bytes of the text.
+    """
+
+    lengths: np.ndarray
+    keys: np.ndarray | None
+    sizes: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class RecordIndex:
+    """The index of a shard, mapped into memory.
+
+    Attributes:
+        entries: structured[rows], as `entry_type` has them.
+        bases: uint64[n], the first row beyond each 4 GiB; the number of rows if that is the shard's end.
+        shard: the rows, the bytes and the CRC-32C of the shard.
+    """
+
+    entries: np.ndarray
+    bases: np.ndarray
+    shard: tuple[int, int, int]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @functools.cached_property
+    def _offsets(self) -> np.ndarray:
+        return self.entries['offset']
+
+    def bounds(self, rows: np.ndarray) -> np.ndarray:
+        """Returns where the TFRecords of rows, int64[n], begin and end: int64[2, n]; only of TFRecords."""
+        is_last = rows + 1 == len(self)
+        ends = self._starts(np.where(is_last, rows, rows + 1))
+        ends[is_last] = self.shard[1]
+        return np.stack([self._starts(rows), ends])
+
+    def bounds_of(self, row: int) -> tuple[int, int]:
+        """Returns where the TFRecord of one row begins and ends."""
+        if len(self.bases) or row + 1 == len(self):
+            start, end = self.bounds(np.array([row]))[:, 0].tolist()
+            return start, end
+        return self._offsets.item(row), self._offsets.item(row + 1)
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether it says where records are."""
+        return 'offset' in (self.entries.dtype.names or ())
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether it says where rows come from."""
+        return 'key' in (self.entries.dtype.names or ())
+
+    @property
+    def keys(self) -> np.ndarray:
+        """The order keys, uint64[rows], ascending; only if there are any."""
+        return self.entries['key']
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of ids of each feature, uint32[rows, features]."""
+        return self.sizes[:, :-1] if self.has_keys else self.sizes
+
+    @property
+    def text_bytes(self) -> np.ndarray:
+        """The bytes of the text of each row, uint32[rows]; only if there are keys."""
+        return self.sizes[:, -1]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Those of `Addresses`."""
+        return self.entries['sizes']
+
+    def _starts(self, rows: np.ndarray) -> np.ndarray:
+        starts = self._offsets[rows].astype(np.int64)
+        if len(self.bases):
+            starts += np.searchsorted(self.bases, rows.astype(np.uint64), 'right') << _BASE_BITS
+        return starts
+
+
+@functools.cache
+def entry_type(features: int, has_offsets: bool, has_keys: bool) -> np.dtype:
+    """Returns the type of an entry."""
+    offset = [('offset', '<u4')] if has_offsets else []
+    key = [('key', '<u8')] if has_keys else []
+    return np.dtype([*offset, *key, ('sizes', '<u4', (features + has_keys,))])
 
 
 def index_name(shard: str) -> str:
@@ -62,48 +149,109 @@ def index_path(shard: ShardFile) -> str:
     return os.path.join(folder, INDEX_FOLDER, name)
 
 
-def read_index(shard: ShardFile) -> np.ndarray:
-    """Returns the offsets of a shard's records, uint64[rows + 1], mapped into memory.
+def read_index(shard: ShardFile) -> RecordIndex:
+    """Returns the index of a shard.
 
     Raises:
         InputError: there is no index, it is damaged, or it is of another shard.
     """
-    path, head = index_path(shard), index_head(shard)
+    path = index_path(shard)
     again = f'run `tokbeam index {os.path.dirname(shard.path)}` and open the dataset again'
-    size = len(head) + OFFSET_BYTES * (shard.rows + 1)
     try:
-        with open_regular(path) as file:
-            if file.read(len(head)) != head or os.fstat(file.fileno()).st_size != size:
-                map_shard(shard)  # raises if the shard is another one too
-                raise InputError(
-                    f'{path} is damaged, or is not the index of {shard.rows} rows in {shard.bytes} bytes '
-                    f'with CRC-32C {shard.crc32c}; {again}'
-                )
-            return np.memmap(file, '<u8', 'r', len(head), (shard.rows + 1,))
+        data, _ = map_file(path)
     except FileNotFoundError as error:
-        map_shard(shard)
+        map_shard(shard)  # raises if the shard is another one too
         raise InputError(
             f'{shard.path} has no index, by which rows are read in any order; {again}'
         ) from error
     except OSError as error:
         raise InputError(f'{path} cannot be read ({error.strerror}); {again}') from error
+    index = parse_index(data)
+    if index is None or index.shard != (shard.rows, shard.bytes, int(shard.crc32c, 16)):
+        map_shard(shard)
+        raise InputError(
+            f'{path} is damaged, or is not the index of {shard.rows} rows in {shard.bytes} bytes '
+            f'with CRC-32C {shard.crc32c}; {again}'
+        )
+    return index
 
 
-def write_index(shard: ShardFile, starts: Iterable[np.ndarray]) -> None:
+def parse_index(data: np.ndarray) -> RecordIndex | None:
+    """Returns the index that a file holds, uint8; None if it is not one, or not whole."""
+    footer = data[-FOOTER_BYTES:].tobytes()
+    if len(footer) != FOOTER_BYTES or footer[-4:] != _crc32c(footer[:-4]):
+        return None
+    magic, rows, size, crc32c, features, flags = _FIELDS.unpack(footer[:-4])
+    if magic != _MAGIC or flags > 3:
+        return None
+    dtype = entry_type(features, bool(flags & 1), bool(flags & 2))
+    bases = size >> _BASE_BITS if flags & 1 else 0
+    ends = rows * dtype.itemsize, rows * dtype.itemsize + 8 * bases
+    if len(data) != ends[1] + FOOTER_BYTES:
+        return None
+    entries = np.asarray(data[: ends[0]]).view(dtype)
+    shard = rows, size, crc32c
+    return RecordIndex(entries, np.asarray(data[ends[0] : ends[1]]).view('<u8'), shard)
+
+
+class IndexWriter:
+    """Makes the bytes of an index, while the shard is written.
+
+    Args:
+        features: how many features of ids the rows have.
+        has_offsets: whether each row is a TFRecord.
+    """
+
+    def __init__(self, features: int, has_offsets: bool):
+        self._features, self._has_offsets, self._has_keys = features, has_offsets, True
+        self._rows = self._bytes = 0
+        self._bases: list[np.ndarray] = []
+
+    def entries(self, rows: Addresses) -> bytes:
+        """Returns the entries of the rows that come next; the keys of all rows are known, or of none."""
+        self._has_keys = rows.keys is not None
+        dtype = entry_type(self._features, self._has_offsets, self._has_keys)
+        entries = np.empty(len(rows.sizes), dtype)
+        if self._has_offsets:
+            starts = row_offsets(rows.lengths) + self._bytes
+            entries['offset'] = starts[:-1] & 0xFFFFFFFF
+            # No record has 2 GiB, so none passes two of these bounds.
+            high = starts >> _BASE_BITS
+            self._bases.append(self._rows + 1 + np.flatnonzero(high[1:] > high[:-1]))
+            self._bytes = int(starts[-1])
+        entries['sizes'] = rows.sizes
+        if self._has_keys:
+            entries['key'] = rows.keys
+        self._rows += len(entries)
+        return entries.tobytes()
+
+    def footer(self, shard: ShardFile) -> bytes:
+        """Returns what follows the entries of all rows of a shard."""
+        bases = np.concatenate([np.empty(0, np.int64), *self._bases]).astype('<u8')
+        flags = self._has_offsets + 2 * self._has_keys
+        stated = shard.rows, shard.bytes, int(shard.crc32c, 16)
+        fields = _FIELDS.pack(_MAGIC, *stated, self._features, flags)
+        return bases.tobytes() + fields + _crc32c(fields)
+
+
+def write_index(
+    shard: ShardFile, features: int, rows: Iterable[Addresses], has_offsets: bool = True
+) -> None:
     """Writes a shard's index, under its name when it is whole; raises OSError.
 
     Args:
         shard: the file.
-        starts: int64, the offsets of its records, in parts.
+        features: how many features of ids the rows have.
+        rows: all of them, in parts.
+        has_offsets: whether each row is a TFRecord.
     """
-    write_whole(index_path(shard), index_bytes(shard, starts))
 
+    def parts() -> Iterator[bytes]:
+        writer = IndexWriter(features, has_offsets)
+        yield from map(writer.entries, rows)
+        yield writer.footer(shard)
 
-def index_bytes(shard: ShardFile, starts: Iterable[np.ndarray]) -> Iterator[bytes]:
-    """Yields the bytes of a shard's index, in parts; the arguments are those of `write_index`."""
-    yield index_head(shard)
-    for part in itertools.chain(starts, [np.array([shard.bytes])]):
-        yield part.astype('<u8').tobytes()
+    write_whole(index_path(shard), parts())
 
 
 def write_whole(path: str, parts: Iterable[bytes]) -> None:
@@ -117,63 +265,13 @@ def write_whole(path: str, parts: Iterable[bytes]) -> None:
         os.replace(part, path)
 
 
-def index_head(shard: ShardFile) -> bytes:
-    """Returns the bytes before the offsets."""
-    return _checked_head(_FIELDS.pack(_MAGIC, shard.rows, shard.bytes, int(shard.crc32c, 16)))
-
-
-def _checked_head(fields: bytes) -> bytes:
-    return fields + google_crc32c.value(fields).to_bytes(4, 'little')
-
-
-def corpus_order_path(folder: str, split: str) -> str:
-    """Returns the path of a split's order."""
-    return os.path.join(folder, INDEX_FOLDER, f'{split}{CORPUS_ENDING}')
-
-
-def read_corpus_order(folder: str, split: str, shards: Sequence[ShardFile]) -> np.ndarray:
-    """Returns the numbers of a split's rows in the order of the corpus, int64[rows].
-
-    Raises:
-        InputError: there is no such file, it is damaged, or it is of other shards.
-    """
-    path = corpus_order_path(folder, split)
-    again = f'run `tokbeam index {folder} --corpus-order` and open the dataset again'
-    rows = sum(shard.rows for shard in shards)
-    try:
-        with open_regular(path) as file:
-            head = file.read(_ORDER_FIELDS.size + 4)
-            data = file.read()
-    except FileNotFoundError as error:
-        raise InputError(f'{folder} has no order of the corpus for {split}; {again}') from error
-    except OSError as error:
-        raise InputError(f'{path} cannot be read ({error.strerror}); {again}') from error
-    if len(data) != 8 * rows or head != _order_head(shards, data):
-        raise InputError(f'{path} is damaged, or is not the order of these {rows} rows; {again}')
-    numbers = np.frombuffer(data, '<u8')
-    if rows and int(numbers.max()) >= rows:
-        raise InputError(f'{path} has the row {numbers.max()} of {rows}; {again}')
-    return numbers.astype(np.int64)
-
-
-def write_corpus_order(
-    folder: str, split: str, shards: Sequence[ShardFile], numbers: np.ndarray
-) -> None:
-    """Writes int64[rows], the rows of a split in the order of the corpus; raises OSError."""
-    data = numbers.astype('<u8').tobytes()
-    write_whole(corpus_order_path(folder, split), (_order_head(shards, data), data))
-
-
-def _order_head(shards: Sequence[ShardFile], data: bytes) -> bytes:
-    crc32c = google_crc32c.value(data)
-    return _checked_head(
-        _ORDER_FIELDS.pack(_ORDER_MAGIC, len(data) // 8, shards_digest(shards), crc32c)
-    )
-
-
 def shards_digest(shards: Sequence[ShardFile]) -> bytes:
     """Returns the SHA-256 of what identifies the shards of a split."""
     fields = [
         _SHARD_FIELDS.pack(shard.rows, shard.bytes, int(shard.crc32c, 16)) for shard in shards
     ]
     return hashlib.sha256(b''.join(fields)).digest()
+
+
+def _crc32c(data: bytes) -> bytes:
+    return google_crc32c.value(data).to_bytes(4, 'little')

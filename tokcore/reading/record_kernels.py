@@ -239,26 +239,30 @@ def _are_ids(data, place, end, largest):
 
 
 @kernel_without_allocation
-def _has_ids(data, place, end, largest):
-    """Whether data[place:end] is a Feature of ids, as `_read_ids` reads it."""
+def _count_ids(data, place, end, largest):
+    """Returns the number of ids of a Feature, data[place:end], as `_read_ids` reads it; -1 if it is none."""
+    count = np.int64(0)
     if place == end:
-        return True
+        return count
     place, stop = _message(data, place, end, _INT64_LIST)
     if place < 0 or stop != end:
-        return False
+        return np.int64(-1)
     while place < end:
         if data[np.uint64(place)] == _MESSAGE:
             place, stop = _message(data, place, end, _MESSAGE)
             if place < 0 or not _are_ids(data, place, stop, largest):
-                return False
+                return np.int64(-1)
+            for at in range(np.uint64(place), np.uint64(stop)):
+                count += np.int64(data[at] < 0x80)  # the last byte of a varint
             place = stop
         elif data[np.uint64(place)] == _SINGLE:
             number, place = _varint(data, place + 1, end)
             if place < 0 or number > np.uint64(largest):
-                return False
+                return np.int64(-1)
+            count += 1
         else:
-            return False
-    return True
+            return np.int64(-1)
+    return count
 
 
 @kernel_without_allocation
@@ -271,7 +275,7 @@ def _is_other(data, name, name_end, value, value_end):
         if data[np.uint64(place)] >= 0x80:
             return False
     if value == value_end or data[np.uint64(value)] == _INT64_LIST:
-        return _has_ids(data, value, value_end, _ANY_NUMBER)
+        return _count_ids(data, value, value_end, _ANY_NUMBER) >= 0
     kind = data[np.uint64(value)]
     if kind != _BYTES_LIST and kind != _FLOAT_LIST:
         return False
@@ -375,8 +379,11 @@ def read_row(data, start, end, table, names, bounds, largest, ids, offsets):
 
 
 @kernel_without_allocation
-def _is_row(data, place, end, names, bounds, largest):
-    """Whether `_parse` would parse one record; False where there are more features than bits."""
+def _is_row(data, place, end, names, bounds, largest, counts):
+    """Whether `_parse` would parse one record; False where there are more features than bits.
+
+    Sets counts[feature] to the number of its ids.
+    """
     place, stop = _message(data, place, end, _MESSAGE)
     if place < 0 or stop != end or len(bounds) > 64:
         return False
@@ -390,38 +397,39 @@ def _is_row(data, place, end, names, bounds, largest):
             if not _is_other(data, name, name_end, value, place):
                 return False
             continue
-        if seen >> feature & 1 or not _has_ids(data, value, place, largest[feature]):
+        count = _count_ids(data, value, place, largest[feature])
+        if seen >> feature & 1 or count < 0:
             return False
+        counts[feature] = count
         seen |= 1 << feature
     return seen == (1 << (len(bounds) - 1)) - 1
 
 
 @kernel_without_allocation
-def mark_rows(data, records, names, bounds, largest, marks):
-    """Marks the records that `parse_records` would parse, without writing their ids.
+def mark_rows(data, records, names, bounds, largest, marks, counts):
+    """Marks the records that `parse_records` would parse, and counts their ids, without writing these.
 
-    The arguments are those of `parse_records`.
+    The arguments are those of `parse_records`; `counts`, uint32[n, features], has the numbers of marked ones.
     """
     for row in range(records.shape[1]):
         start = records[0, row]
-        is_row = _is_row(data, start, start + records[1, row], names, bounds, largest)
+        is_row = _is_row(data, start, start + records[1, row], names, bounds, largest, counts[row])
         marks[row] = PARSED if is_row else UNPARSED
 
 
 @kernel_without_allocation
-def fill_rows(ids, starts, lengths, which, out, column):
+def fill_rows(ids, starts, lengths, out, column):
     """Writes rows of ids to the rows of a padded array, from a column on.
 
     Args:
-        ids: int32, all rows one after another.
-        starts, lengths: int64[rows].
-        which: int64[k], the numbers of the rows to write.
-        out: int32[k, width], filled with padding; a row that is too long is cut.
+        ids: int32, in which all of the rows are.
+        starts, lengths: int64[rows], where each row is.
+        out: int32[rows, width], filled with padding; a row that is too long is cut.
         column: the first column that is written.
     """
     room = out.shape[1] - column
-    for k in range(len(which)):
-        start = np.uint64(starts[which[k]])
-        length = min(lengths[which[k]], room)
+    for k in range(len(starts)):
+        start = np.uint64(starts[k])
+        length = min(lengths[k], room)
         for at in range(np.uint64(length)):
             out[np.uint64(k), np.uint64(column) + at] = ids[start + at]

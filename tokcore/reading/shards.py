@@ -141,6 +141,15 @@ class EncodedRows:
     def __len__(self) -> int:
         return len(next(iter(self.offsets.values()))) - 1
 
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of ids of each feature, int64[features, rows]."""
+        return np.array([np.diff(offsets) for offsets in self.offsets.values()], np.int64)
+
+    def starts(self, rows: np.ndarray, firsts: np.ndarray) -> dict[str, np.ndarray]:
+        """Returns by feature where in `ids` these ids of rows are, the first of each row being 0: int64[n] all."""
+        return {name: bounds[rows] + firsts for name, bounds in self.offsets.items()}
+
     @classmethod
     def empty(cls, features: Iterable[str]) -> EncodedRows:
         """Returns no rows of these features."""
@@ -161,19 +170,12 @@ class EncodedRows:
 
     def take(self, numbers: np.ndarray) -> EncodedRows:
         """Returns the rows of these numbers, int64[n], in this order."""
-        return self.ranges(
-            {name: (bounds[numbers], bounds[numbers + 1]) for name, bounds in self.offsets.items()}
-        )
-
-    def ranges(self, ranges: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> EncodedRows:
-        """Returns a row of each range of ids, (starts, ends) as int64[n] by feature."""
         ids, offsets = {}, {}
         size = np.dtype(np.int32).itemsize
-        for name, (starts, ends) in ranges.items():
+        for name, bounds in self.offsets.items():
             data = np.ascontiguousarray(self.ids[name]).view(np.uint8)
-            picked, bounds = pick_ranges(
-                read_only(data), read_only(starts * size), read_only(ends * size)
-            )
+            starts, ends = bounds[numbers] * size, bounds[numbers + 1] * size
+            picked, bounds = pick_ranges(read_only(data), read_only(starts), read_only(ends))
             ids[name], offsets[name] = picked.view(np.int32), bounds // size
         return EncodedRows(ids, offsets)
 
@@ -212,18 +214,18 @@ class ShardReader(Protocol):
                 damaged, is missing, or holds a number that is not an id.
         """
 
-    def pick(self, numbers: np.ndarray, offsets: np.ndarray | None) -> EncodedRows:
+    def pick(self, numbers: np.ndarray, bounds: np.ndarray | None) -> EncodedRows:
         """Returns the rows of these numbers, int64[n], in their order.
 
         Args:
-            numbers: any rows of the shard.
-            offsets: where its records begin and the last one ends, uint64[rows + 1]; None of Parquet.
+            numbers: any rows of the shard, ascending.
+            bounds: where their records begin and end, int64[2, n]; None of Parquet.
 
         Raises:
-            InputError: as `read`; or no record is where the offsets say.
+            InputError: as `read`; or no record is there.
         """
 
-    def row(self, number: int, offsets: np.ndarray | None) -> dict[str, np.ndarray]:
+    def row(self, number: int, bounds: tuple[int, int] | None) -> dict[str, np.ndarray]:
         """Returns one row by feature, int32[length]; takes and raises what `pick` does."""
 
 
@@ -263,13 +265,13 @@ def check_features(features: Sequence[str], path: str) -> None:
         )
 
 
-def record_starts(shard: ShardFile) -> Iterator[np.ndarray]:
-    """Yields the offsets of all TFRecords of a shard, int64, in parts.
+def row_sizes(shard: ShardFile, features: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yields the bytes of all TFRecords of a shard, int64[n], and their ids, uint32[n, features], in parts.
 
     Raises:
         InputError: it is damaged, or has not the number of records that the manifest states.
     """
-    return _TFRecordReader(shard, {}, skips=False).starts()
+    return _TFRecordReader(shard, dict.fromkeys(features, LARGEST_ID), skips=False).sizes()
 
 
 def all_record_starts(data: np.ndarray, path: str) -> Iterator[np.ndarray]:
@@ -363,19 +365,17 @@ class _TFRecordReader:
             raise self._error(first + bad, records[0, bad], _BAD_CONTENT)
         return self._parse(np.ascontiguousarray(records[:, sound]), first + sound)
 
-    def pick(self, numbers: np.ndarray, offsets: np.ndarray | None) -> EncodedRows:
-        assert offsets is not None
-        records = np.empty((2, len(numbers)), np.int64)
-        places = np.stack([offsets[numbers], offsets[numbers + 1]])
+    def pick(self, numbers: np.ndarray, bounds: np.ndarray | None) -> EncodedRows:
+        assert bounds is not None
+        records, places = np.empty((2, len(numbers)), np.int64), bounds.astype(np.uint64)
         wrong, status = check_records(self._data, read_only(places), _crc32c_table(), records)
         if status != WHOLE:
             raise self._misplaced(int(numbers[wrong]), int(places[0, wrong]))
         return self._parse(records, numbers)[1]
 
-    def row(self, number: int, offsets: np.ndarray | None) -> dict[str, np.ndarray]:
-        assert offsets is not None
-        data, examples = self._data, self._examples
-        start, end = offsets.item(number), offsets.item(number + 1)
+    def row(self, number: int, bounds: tuple[int, int] | None) -> dict[str, np.ndarray]:
+        assert bounds is not None
+        (start, end), data, examples = bounds, self._data, self._examples
         if not start <= end <= len(data):
             raise self._misplaced(number, start)
         if end - start > self._one_row.shape[1]:
@@ -391,15 +391,19 @@ class _TFRecordReader:
                 name: self._one_row[k, : ends.item(k, 1)].copy()
                 for k, name in enumerate(examples.features)
             }
-        return self.pick(np.array([number]), offsets).ids
+        return self.pick(np.array([number]), np.array([[start], [end]])).ids
 
-    def starts(self) -> Iterator[np.ndarray]:
-        """Yields the offsets of all records, int64, in parts; raises InputError as `read`."""
+    def sizes(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yields what `row_sizes` does."""
         row = start = 0
         while row < self._rows:
             last = min(row + _STREAM_RECORDS, self._rows)
-            start, row, records, _ = self._index(row, start, last, checks=False)
-            yield records[0] - HEADER_SIZE
+            end, _, records, _ = self._index(row, start, last, checks=False)
+            _, rows = self.read(row, last)
+            lengths = np.diff(records[0] - HEADER_SIZE, append=end)
+            ids = [np.diff(offsets) for offsets in rows.offsets.values()]
+            yield lengths, np.array(ids, np.uint32).reshape(-1, last - row).T
+            row, start = last, end
         self.read(self._rows, self._rows)  # raises if there are more records
 
     def _index(
@@ -494,11 +498,15 @@ class ExampleParser:
         )
         return rows, np.flatnonzero(marks == UNPARSED)
 
-    def unparsed(self, data: np.ndarray, records: np.ndarray) -> np.ndarray:
-        """Returns the numbers of the records that `parse` does not parse, without their ids."""
+    def count(self, data: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the numbers of ids, uint32[n, features], and the numbers of records that `parse` does not parse.
+
+        These have any numbers of ids.
+        """
         marks = np.empty(records.shape[1], np.uint8)
-        mark_rows(data, read_only(records), *self.for_kernels, marks)
-        return np.flatnonzero(marks == UNPARSED)
+        counts = np.zeros((len(marks), len(self.features)), np.uint32)
+        mark_rows(data, read_only(records), *self.for_kernels, marks, counts)
+        return counts, np.flatnonzero(marks == UNPARSED)
 
     def parse_in_python(self, content: bytes) -> EncodedRows:
         """Parses one Example, however it is laid out.
@@ -592,15 +600,12 @@ class _ParquetReader:
                 parts.append(rows.part(begin - start, end - start))
         return np.concatenate(numbers), EncodedRows.joined(parts)
 
-    def pick(self, numbers: np.ndarray, offsets: np.ndarray | None) -> EncodedRows:
-        order = np.argsort(numbers, kind='stable')
+    def pick(self, numbers: np.ndarray, bounds: np.ndarray | None) -> EncodedRows:
         parts = [EncodedRows.empty(self._largest)]
-        parts += [self.read(number, number + 1)[1] for number in numbers[order].tolist()]
-        back = np.empty_like(order)
-        back[order] = np.arange(len(order))
-        return EncodedRows.joined(parts).take(back)
+        parts += [self.read(number, number + 1)[1] for number in numbers.tolist()]
+        return EncodedRows.joined(parts)
 
-    def row(self, number: int, offsets: np.ndarray | None) -> dict[str, np.ndarray]:
+    def row(self, number: int, bounds: tuple[int, int] | None) -> dict[str, np.ndarray]:
         return self.read(number, number + 1)[1].ids
 
     @functools.lru_cache(maxsize=1)  # noqa: B019 - the last group, where the next window begins

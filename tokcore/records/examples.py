@@ -319,7 +319,7 @@ def _frame(
         (encoder.feature.name, ids) for encoder, ids in zip(features, encoded, strict=True)
     ]
     columns += [(column.name, feature_messages(column)) for column in rows.extra_features]
-    return frame_examples(columns, keys)
+    return frame_examples(columns, keys, rows.text_sizes)
 
 
 def _line_without_ids(

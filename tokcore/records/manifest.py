@@ -32,6 +32,9 @@ from tokcore.format_numbers import MANIFESTS, check_format
 
 MANIFEST_NAME = DATASET_MANIFEST
 
+REMOVED_NAME = 'removed.txt'
+"""The list of the rows that were left out, in the folder of a dataset."""
+
 SHARD_NAME = r'[^/]+-(?P<split>train|dev|test)-(?P<number>\d{5,9})-of-(?P<count>\d{5,9})'
 """The names of shards, as a regular expression; one of `SHARD_ENDINGS` may follow."""
 
@@ -225,6 +228,7 @@ class Manifest:
     index: tuple[OutputFile, ...] = ()  # of records: a file for each shard of TFRecords
     rejected: tuple[OutputFile, ...] = ()  # rows are lines
     datasets: tuple[LineTally, ...] = ()  # the lines of each dataset that has a name
+    removed: tuple[OutputFile, ...] = ()  # the list of rows that were left out, if there is one
     sample: tuple[SampleRecord, ...] = ()  # what vocabularies were counted from, if not from all
     end_of_document: tuple[EndOfDocument, ...] = ()  # of each feature, as far as it is known
     root: _Sha256 | None = None  # of a dataset: see `root`; None in manifests of earlier versions
@@ -233,7 +237,7 @@ class Manifest:
     def outputs(self) -> tuple[OutputFile | VocabularyRecord, ...]:
         """All files in the folder that the stage wrote."""
         beside = tuple(file for vocabulary in self.vocabularies for file in vocabulary.beside)
-        return self.vocabularies + beside + self.files + self.index + self.rejected
+        return self.vocabularies + beside + self.files + self.index + self.removed + self.rejected
 
     def to_json(self) -> bytes:
         """Returns the bytes of the file."""
@@ -244,7 +248,7 @@ class Manifest:
         fields = {**_plain(self), 'format': MANIFESTS[self.stage]}
         for name in ('lines', 'datasets'):
             fields[name] = [tally.record() for tally in getattr(self, name)]
-        _omit_unset(fields, 'datasets', 'sample', 'end_of_document', 'root', 'index')
+        _omit_unset(fields, 'datasets', 'sample', 'end_of_document', 'root', 'index', 'removed')
         _rules_to_json(fields)
         for record in fields['inputs']:
             _rules_to_json(record)
@@ -254,8 +258,9 @@ class Manifest:
             for file in record['beside']:
                 _omit_unset(file, *_OPTIONAL)
             _omit_unset(record, 'scheme_options', 'beside', 'sha256', 'licence', 'origin')
-        for record in (*fields['files'], *fields.get('index', ()), *fields['rejected']):
-            _omit_unset(record, *_OPTIONAL)
+        for name in ('files', 'index', 'removed', 'rejected'):
+            for record in fields.get(name, ()):
+                _omit_unset(record, *_OPTIONAL)
         return fields
 
     @classmethod

@@ -3,6 +3,7 @@
     for each bucket that has rows:
         keys        uint64[rows], ascending
         lengths     uint32[rows], of whole TFRecords
+        sizes       uint32[rows, n], those of `FramedRows`
         records     the TFRecords, one after another
     rejected        lines of JSON, by the reason for which they were left out
     stats           JSON: `RunStats`
@@ -36,14 +37,17 @@ from tokcore.format_numbers import SHUFFLE
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.sorting import SortedRows
 from tokcore.records.examples import EncodedBlock
-from tokcore.records.tfrecord import FramedRows
+from tokcore.records.tfrecord import FramedRows, joined_sizes
 
 BUFFERED_ROW_BYTES = 48
-"""Memory of a row besides its record, at most: its key, length, start and place in the order, and
-copies of three of these during the sort."""
+"""Memory of a row besides its record and its sizes, at most: its key, length, start and place in the order,
+and copies of three of these during the sort."""
 
 ROW_BYTES = 12
-"""Bytes of a row in a file besides its record: its key and its length."""
+"""Bytes of a row in a file besides its record and its sizes: its key and its length."""
+
+SIZE_BYTES = 4
+"""Bytes of one of a row's sizes. During the sort there is a copy."""
 
 _MAGIC = b'tbrun\x00\x00' + bytes([SHUFFLE])
 _FOOTER = struct.Struct('<8s16s7Q3I')
@@ -81,6 +85,7 @@ class RunBuffer:
         self._rejected_bytes = 0
         self._keys: list[np.ndarray] = []
         self._lengths: list[np.ndarray] = []
+        self._sizes: list[np.ndarray] = []
         self._tallies: list[LineTally] = []
         self._checksums: list[RangeChecksum] = []
         self.rejected: list[RejectedLines] = []
@@ -92,7 +97,8 @@ class RunBuffer:
         size = self._used + len(encoded.rows.records)
         size += self._rejected_bytes + _rejected_bytes(encoded)
         rows = self._rows + len(encoded.rows)
-        return size + BUFFERED_ROW_BYTES * rows <= self._byte_limit
+        row_bytes = BUFFERED_ROW_BYTES + 2 * SIZE_BYTES * encoded.rows.sizes.shape[1]
+        return size + row_bytes * rows <= self._byte_limit
 
     def add(self, encoded: EncodedBlock) -> None:
         """Adds a block."""
@@ -107,6 +113,7 @@ class RunBuffer:
         self._rejected_bytes += _rejected_bytes(encoded)
         self._keys.append(rows.keys)
         self._lengths.append(rows.lengths.astype(np.uint32))
+        self._sizes.append(rows.sizes)
         self._tallies.append(encoded.stats.tally)
         self._checksums += encoded.stats.checksums
         self.rejected += encoded.stats.rejected
@@ -118,9 +125,10 @@ class RunBuffer:
         """
         keys = np.concatenate([np.empty(0, np.uint64), *self._keys])
         lengths = np.concatenate([np.empty(0, np.uint32), *self._lengths])
-        self._keys, self._lengths = [], []
+        sizes = joined_sizes(self._sizes)
+        self._keys, self._lengths, self._sizes = [], [], []
         starts = row_offsets(lengths)[:-1]
-        return SortedRows.of(keys, self._records[: self._used], starts, lengths)
+        return SortedRows.of(keys, self._records[: self._used], starts, lengths, sizes)
 
     def stats(self, split: str, first: int, blocks: int) -> RunStats:
         """Returns the statistics of the rows; `first` and `blocks` as in `RunStats`."""
@@ -277,7 +285,8 @@ def _write_bucket(stream: BinaryIO, rows: SortedRows, first: int, end: int) -> t
     size = crc32c = 0
     keys = rows.keys[first:end].astype('<u8', copy=False).view(np.uint8)
     lengths = rows.lengths[first:end].astype('<u4', copy=False).view(np.uint8)
-    for piece in itertools.chain((keys, lengths), record_pieces(rows, first, end)):
+    sizes = rows.sizes[first:end].astype('<u4', copy=False).ravel().view(np.uint8)
+    for piece in itertools.chain((keys, lengths, sizes), record_pieces(rows, first, end)):
         stream.write(piece.data)
         crc32c = google_crc32c.extend(crc32c, piece)
         size += len(piece)
@@ -385,7 +394,7 @@ def merge_buckets(slices: Sequence[RunSlice], open_binary: OpenBinary) -> Sorted
     """
     slices = [slice_ for slice_ in slices if slice_.bytes]
     data = np.empty(sum(slice_.bytes for slice_ in slices), np.uint8)
-    keys, lengths, starts = [], [], []
+    keys, lengths, sizes, starts = [], [], [], []
     begin = 0
     for slice_ in slices:
         _read_range(slice_, data[begin : begin + slice_.bytes], open_binary)
@@ -395,14 +404,18 @@ def merge_buckets(slices: Sequence[RunSlice], open_binary: OpenBinary) -> Sorted
             if google_crc32c.value(bucket) != entry['crc32c']:
                 raise damaged(slice_.run.path, f'{size} bytes from {entry["offset"]} on')
             keys.append(bucket[: 8 * rows].view('<u8'))
-            lengths.append(bucket[8 * rows : 12 * rows].view('<u4'))
-            starts.append(row_offsets(lengths[-1])[:-1] + (begin + 12 * rows))
+            lengths.append(bucket[8 * rows : ROW_BYTES * rows].view('<u4'))
+            offsets = row_offsets(lengths[-1])
+            records = size - int(offsets[-1])  # what is between lengths and records are the sizes
+            sizes.append(bucket[ROW_BYTES * rows : records].view('<u4').reshape(rows, -1))
+            starts.append(offsets[:-1] + (begin + records))
             begin += size
     return SortedRows.of(
         np.concatenate([np.empty(0, np.uint64), *keys]),
         data,
         np.concatenate([np.empty(0, np.int64), *starts]),
         np.concatenate([np.empty(0, np.uint32), *lengths]),
+        joined_sizes(sizes),
     )
 
 

@@ -48,7 +48,7 @@ from tokcore.text.rows import Side
 _CRC_TABLE = crc_table(CRC32C)
 
 # The last byte is the version of the layout that `FramedRows.to_bytes` writes.
-_MAGIC = b'tbframe\x01'
+_MAGIC = b'tbframe\x02'
 
 # protobuf parses no message of 2 GiB or more; and lengths fit into four bytes.
 _MAX_LENGTH = (1 << 31) - 1
@@ -63,6 +63,7 @@ _BYTE = np.uint64(0xFF)
 _FLOAT_HEAD = np.frombuffer(b'\x12\x06\x0a\x04', np.uint8)
 _MOST_VARINT = 10
 
+_COUNTS = struct.Struct('<QQ')
 _LENGTH = struct.Struct('<Q')
 _CHECKSUM = struct.Struct('<I')
 
@@ -80,6 +81,7 @@ class FramedRows:
         keys: uint64[rows].
         lengths: int64[rows], the size of each whole record.
         records: uint8[sum of lengths].
+        sizes: uint32[rows, n]: the ids of each feature of text, and the bytes of the text; n may be 0.
 
     Raises ValueError if these do not fit together.
     """
@@ -87,8 +89,11 @@ class FramedRows:
     keys: np.ndarray
     lengths: np.ndarray
     records: np.ndarray
+    sizes: np.ndarray
 
     def __post_init__(self):
+        if len(self.keys) != len(self.sizes):
+            raise ValueError(f'{len(self.keys)} keys and sizes of {len(self.sizes)} rows')
         if len(self.keys) != len(self.lengths) or int(self.lengths.sum()) != len(self.records):
             raise ValueError(
                 f'{len(self.keys)} keys, {len(self.lengths)} lengths of {int(self.lengths.sum())} '
@@ -100,17 +105,21 @@ class FramedRows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory of the three arrays."""
-        return self.keys.nbytes + self.lengths.nbytes + self.records.nbytes
+        """Bytes of memory of the arrays."""
+        return sum(array.nbytes for array in vars(self).values())
 
     def to_bytes(self) -> bytes:
-        """Returns magic, number of rows, keys, lengths (uint32) and records; little-endian."""
+        """Returns magic, number of rows, keys, lengths (uint32), sizes and records; little-endian.
+
+        The number of rows is followed by that of the sizes of a row.
+        """
         return b''.join(
             (
                 _MAGIC,
-                len(self).to_bytes(8, 'little'),
+                _COUNTS.pack(*self.sizes.shape),
                 self.keys.astype('<u8', copy=False).tobytes(),
                 self.lengths.astype('<u4').tobytes(),
+                self.sizes.astype('<u4', copy=False).tobytes(),
                 np.ascontiguousarray(self.records).data,
             )
         )
@@ -118,25 +127,35 @@ class FramedRows:
     @classmethod
     def from_bytes(cls, data: bytes) -> FramedRows:
         """Returns the rows of `to_bytes`, in read-only arrays; raises ValueError for other bytes."""
-        head = len(_MAGIC) + 8
+        head = len(_MAGIC) + _COUNTS.size
         if data[: len(_MAGIC)] != _MAGIC or len(data) < head:
             raise ValueError(f'these {len(data)} bytes are not framed rows: {data[:head]!r}')
-        rows = int.from_bytes(data[len(_MAGIC) : head], 'little')
-        if len(data) < head + 12 * rows:
+        rows, width = _COUNTS.unpack(data[len(_MAGIC) : head])
+        first = head + (12 + 4 * width) * rows
+        if len(data) < first:
             raise ValueError(f'{len(data)} bytes cannot hold {rows} framed rows; they are cut off')
         keys = np.frombuffer(data, '<u8', rows, head)
         lengths = np.frombuffer(data, '<u4', rows, head + 8 * rows)
-        records = np.frombuffer(data, np.uint8, -1, head + 12 * rows)
-        return cls(keys.astype(np.uint64, copy=False), read_only(lengths.astype(np.int64)), records)
+        sizes = np.frombuffer(data, '<u4', rows * width, head + 12 * rows).reshape(rows, width)
+        records = np.frombuffer(data, np.uint8, -1, first)
+        return cls(
+            keys.astype(np.uint64, copy=False),
+            read_only(lengths.astype(np.int64)),
+            records,
+            sizes.astype(np.uint32, copy=False),
+        )
 
 
 def frame_examples(
-    features: Sequence[tuple[str, EncodedSide | FeatureMessages]], keys: np.ndarray
+    features: Sequence[tuple[str, EncodedSide | FeatureMessages]],
+    keys: np.ndarray,
+    text_bytes: np.ndarray | None = None,
 ) -> FramedRows:
     """Frames each row as a TFRecord of a tf.train.Example with these features, in row order.
 
     `features` are names with ids, which become int64 features, or with serialized features; all have
-    a row for each key (uint64[rows]). The payload is that of protobuf's deterministic serialization,
+    a row for each key (uint64[rows]). `text_bytes`, int64[rows], are those of the text of each row; with
+    None, the rows have no sizes. The payload is that of protobuf's deterministic serialization,
     with map entries sorted by the bytes of their names:
 
         Example    0a size Features
@@ -183,7 +202,13 @@ def frame_examples(
         else:
             _put_entries(data, offsets, field, sizes, records, positions)
     _put_footers(lengths, _CRC_TABLE, records, positions)
-    return FramedRows(keys, lengths, records)
+    row_sizes = np.empty((rows, 0), np.uint32)
+    if text_bytes is not None:
+        sides = [side for _, side in features if isinstance(side, EncodedSide)]
+        row_sizes = np.column_stack(
+            [*(np.diff(side.offsets) for side in sides), text_bytes]
+        ).astype(np.uint32)
+    return FramedRows(keys, lengths, records, row_sizes)
 
 
 def split_by_bucket(rows: FramedRows, buckets: int) -> list[tuple[int, FramedRows]]:
@@ -199,6 +224,7 @@ def split_by_bucket(rows: FramedRows, buckets: int) -> list[tuple[int, FramedRow
     bucket = bucket[order]
     keys = rows.keys[order]
     lengths = rows.lengths[order]
+    sizes = rows.sizes[order]
     offsets = row_offsets(lengths)
     records = np.empty(len(rows.records), np.uint8)
     _copy(rows.records, row_offsets(rows.lengths)[order], lengths, offsets[:-1], records)
@@ -208,7 +234,7 @@ def split_by_bucket(rows: FramedRows, buckets: int) -> list[tuple[int, FramedRow
     row_bounds = np.append(firsts, len(rows)).tolist()
     byte_bounds = np.append(offsets[firsts], len(records)).tolist()
     if len(firsts) == 1:
-        return [(int(bucket[0]), FramedRows(keys, lengths, records))]
+        return [(int(bucket[0]), FramedRows(keys, lengths, records, sizes))]
     # Copies: a view would keep the whole block in memory until the last bucket is sent.
     return [
         (
@@ -217,6 +243,7 @@ def split_by_bucket(rows: FramedRows, buckets: int) -> list[tuple[int, FramedRow
                 keys[row_bounds[i] : row_bounds[i + 1]].copy(),
                 lengths[row_bounds[i] : row_bounds[i + 1]].copy(),
                 records[byte_bounds[i] : byte_bounds[i + 1]].copy(),
+                sizes[row_bounds[i] : row_bounds[i + 1]].copy(),
             ),
         )
         for i, number in enumerate(bucket[firsts].tolist())
@@ -232,7 +259,13 @@ def join_rows(parts: Iterable[FramedRows]) -> FramedRows:
         np.concatenate([np.empty(0, np.uint64), *(part.keys for part in parts)]),
         np.concatenate([np.empty(0, np.int64), *(part.lengths for part in parts)]),
         np.concatenate([np.empty(0, np.uint8), *(part.records for part in parts)]),
+        joined_sizes([part.sizes for part in parts]),
     )
+
+
+def joined_sizes(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Returns the sizes of rows of several parts, uint32[rows, n] each, one after another."""
+    return np.concatenate(parts) if parts else np.empty((0, 0), np.uint32)
 
 
 def sort_rows(parts: Iterable[FramedRows]) -> FramedRows:
@@ -255,7 +288,9 @@ def sort_rows(parts: Iterable[FramedRows]) -> FramedRows:
         starts = row_offsets(part.lengths)[:-1]
         _copy(part.records, starts, part.lengths, destinations[first:last], records)
         first = last
-    return FramedRows(keys, sorted_lengths, records)
+    return FramedRows(
+        keys, sorted_lengths, records, joined_sizes([part.sizes for part in parts])[order]
+    )
 
 
 def _copy(source, starts, lengths, destinations, out) -> None:

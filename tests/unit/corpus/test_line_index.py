@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tokcore.corpus.bitext_reading import count_lines, index_items, join_counts, range_pieces
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.declarations import Bitext
-from tokcore.corpus.line_reading import after_newlines
+from tokcore.corpus.stretches import after_newlines
 from tokcore.errors import InputError
 
 texts = st.lists(st.sampled_from([b'a', b'\n', b'\r\n', b'\xff', b'bcdefgh' * 5])).map(b''.join)

@@ -117,8 +117,8 @@ def test_no_checksums_are_an_empty_text():
 def test_a_pair_gives_a_checksum_for_each_side():
     block = Block('dev', Bitext(), 2, (BlockText(10, b'abc\n'), BlockText(7, b'de\n')))
     assert block_checksums(block) == (
-        RangeChecksum('dev', 2, 0, 10, 4, google_crc32c.value(b'abc\n')),
-        RangeChecksum('dev', 2, 1, 7, 3, google_crc32c.value(b'de\n')),
+        RangeChecksum('dev', 2, 0, 10, 4, google_crc32c.value(b'abc\n'), [[0, 1]]),
+        RangeChecksum('dev', 2, 1, 7, 3, google_crc32c.value(b'de\n'), [[0, 1]]),
     )
 
 

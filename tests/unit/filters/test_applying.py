@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.declarations import JsonLines, Parquet, Tsv
+from tokcore.corpus.declarations import JsonLines, Parquet, Tmx, Tsv
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.order_keys import OFFSET_BITS, order_keys
 from tokcore.corpus.stats import add_tallies, block_stats
@@ -61,6 +61,14 @@ def as_tsv(pairs):
 def as_json(pairs):
     lines = [json.dumps({'a': source, 'b': target}) for source, target in pairs]
     return JsonLines(fields=('a', 'b')), '\n'.join(lines).encode()
+
+
+def as_tmx(pairs):
+    units = [
+        f'<tu><tuv xml:lang="en"><seg>{one}</seg></tuv><tuv xml:lang="zh"><seg>{two}</seg></tuv></tu>'
+        for one, two in pairs
+    ]
+    return Tmx(languages=('en', 'zh')), f'<tmx>{"".join(units)}</tmx>'.encode()
 
 
 def as_parquet(pairs):
@@ -220,6 +228,15 @@ def test_no_more_rows_come_of_one_than_can_be_told_apart():
             taken(form, data, specs)
         assert len(taken(form, data, ['own:three']).texts) == 9
     assert len(taken(*as_parquet(pairs), ['own:many']).texts) == 3 * 4096
+
+
+def test_the_last_unit_of_a_block_has_as_much_room_as_bytes():
+    unit = len(as_tmx([('a', 'b')])[1]) - len('<tmx></tmx>')
+    pairs = [('a', 'b')] * 3
+    identities = taken(*as_tmx(pairs), ['own:three', 'own:three', 'own:three']).identities
+    assert identities == [5 + row * unit + piece for row in range(3) for piece in range(27)]
+    with pytest.raises(InputError, match=f'made 243 rows of it, and there can be {unit} at most'):
+        taken(*as_tmx(pairs[:1]), ['own:three'] * 5)
 
 
 def test_rows_of_which_a_filter_makes_none_are_rejected_and_counted():

@@ -207,4 +207,5 @@ def test_the_files_of_a_build_are_its_vocabularies_and_shards(reading):
         'x-dev-00000-of-00001',
         *(f'index/x-train-{shard:05d}-of-00003' for shard in range(3)),
         'index/x-dev-00000-of-00001',
+        'index/corpus.jsonl',
     ]

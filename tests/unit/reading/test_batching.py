@@ -40,9 +40,12 @@ EXAMPLES = [example for shard in SHARDS for example in shard]
 PAIRS = [(each['inputs'][:-1], each['targets'][:-1]) for each in EXAMPLES]
 
 
-@pytest.fixture(scope='module')
-def dataset(tmp_path_factory):
-    return opened(tmp_path_factory.mktemp('pairs'), SHARDS)
+@pytest.fixture(scope='module', params=['with an index', 'without one'])
+def dataset(tmp_path_factory, request):
+    dataset = opened(tmp_path_factory.mktemp('pairs'), SHARDS)
+    if request.param == 'with an index':
+        dataset.write_index()
+    return dataset
 
 
 def rows_of(batches):

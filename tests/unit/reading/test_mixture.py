@@ -19,7 +19,7 @@ from tokcore.reading.ordered_rows import EpochOrder
 END = 1
 
 
-def dataset_of(folder, rows, first, shards=2, most_more=0, **options):
+def dataset_of(folder, rows, first, shards=2, most_more=0, has_index=True, **options):
     """Rows that hold the id `first`, their numbers in three, and up to so many ids more."""
     examples = [
         {
@@ -31,7 +31,10 @@ def dataset_of(folder, rows, first, shards=2, most_more=0, **options):
     ]
     bounds = np.linspace(0, rows, shards + 1).astype(int).tolist()
     parts = [examples[a:b] for a, b in zip(bounds, bounds[1:])]
-    return opened(folder, parts, **options)
+    dataset = opened(folder, parts, **options)
+    if has_index:
+        dataset.write_index()
+    return dataset
 
 
 def rows_of(batches):
@@ -92,7 +95,7 @@ def datasets(tmp_path_factory):
     folder = tmp_path_factory.mktemp('mixed')
     return {
         'long': dataset_of(folder / 'a', 300, 10, shards=3),
-        'short': dataset_of(folder / 'b', 40, 11),
+        'short': dataset_of(folder / 'b', 40, 11, has_index=False),
         'parquet': dataset_of(folder / 'c', 90, 12, output_format='parquet'),
     }
 

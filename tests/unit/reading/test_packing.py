@@ -66,10 +66,15 @@ def rows_in_order(shards, window, seed, epoch):
     st.integers(1, 4),
     st.integers(1, 40),
     st.booleans(),
+    st.booleans(),
 )
-def test_every_id_comes_once(tmp_path_factory, shards, strategy, length, size, window, has_end):
+def test_every_id_comes_once(
+    tmp_path_factory, shards, strategy, length, size, window, has_end, has_index
+):
     folder = tmp_path_factory.mktemp('drawn') / 'd'
     dataset = opened(folder, shards, template=None if has_end else '$A')
+    if has_index:
+        dataset.write_index()
     asked = {'strategy': strategy, 'batch_size': size, 'window': window}
     batches = dataset.packed('train', length, epochs=2, seed=7, **asked)
     given_batches = [*batches]
@@ -162,6 +167,7 @@ def test_rows_are_packed_as_by_the_plain_form(tmp_path_factory, plain, features,
     )
     folder = tmp_path_factory.mktemp('drawn') / 'd'
     dataset = opened(folder, [rows])
+    dataset.write_index()
     strategy = 'best-fit' if plain is plain_best_fit else 'greedy'
     batches = [*dataset.packed('train', 20, strategy=strategy, batch_size=1, shuffle=False)]
     expected = plain([[row[name] for name in features] for row in rows], 20)
@@ -196,7 +202,9 @@ def dataset(tmp_path_factory):
         for number in range(190)
     ]
     shards = [rows[:70], [], rows[70:81], rows[81:160], rows[160:]]
-    return opened(tmp_path_factory.mktemp('packed') / 'd', shards)
+    dataset = opened(tmp_path_factory.mktemp('packed') / 'd', shards)
+    dataset.write_index()
+    return dataset
 
 
 @pytest.mark.parametrize('strategy', STRATEGIES)

@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reader_rounds import check_rounds, dealt
-from written_dataset import listed, opened
+from written_dataset import listed, opened, write_order
 
 from tokcore.errors import InputError
 from tokcore.format_numbers import ITERATOR_STATE
 from tokcore.reading.batch_options import BatchOptions
-from tokcore.reading.manifest import DatasetManifest
-from tokcore.reading.record_index import write_corpus_order
 
 ROWS = 190
 QUICK = ('by buckets', 'by budget', 'exact', 'whole')
@@ -43,9 +41,7 @@ def dataset(tmp_path_factory):
     ]
     shards = [rows[:70], [], rows[70:81], rows[81:160], rows[160:]]
     dataset = opened(tmp_path_factory.mktemp('readers') / 'd', shards)
-    dataset.write_index()  # for the exact order, and that of the corpus
-    shards = DatasetManifest.read(dataset.folder).splits['train']
-    write_corpus_order(dataset.folder, 'train', shards, np.arange(ROWS) * 7 % ROWS)
+    write_order(dataset.folder, np.arange(ROWS) * 7 % ROWS)  # the index is for the exact order too
     return dataset
 
 

@@ -7,13 +7,11 @@ import shutil
 import google_crc32c
 import numpy as np
 import pytest
-from written_dataset import change_manifest, write_dataset
+from written_dataset import change_manifest, write_dataset, write_order
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.reading import shards
-from tokcore.reading.manifest import DatasetManifest
-from tokcore.reading.record_index import write_corpus_order
 
 REPLACED = 'was replaced, changed or deleted after the dataset was opened; open it again'
 SHARDS, ROWS = 6, 5
@@ -30,11 +28,7 @@ def rows_from(first):
 def written(folder, first, output_format):
     shards = [[{'targets': row} for row in shard] for shard in rows_from(first)]
     write_dataset(folder, shards, output_format=output_format)
-    dataset = open_dataset(folder)
-    dataset.write_index()
-    numbers = np.arange(SHARDS * ROWS)[::-1].copy()
-    files = DatasetManifest.read(folder).splits['train']
-    write_corpus_order(str(folder), 'train', files, numbers)
+    write_order(folder, np.arange(SHARDS * ROWS)[::-1])
     return folder
 
 

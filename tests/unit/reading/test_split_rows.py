@@ -2,6 +2,7 @@
 
 import struct
 
+import google_crc32c
 import numpy as np
 import pytest
 from hypothesis import given
@@ -54,9 +55,12 @@ def indexed(folder):
 def test_an_index_is_written_as_formats_md_says(indexed):
     data, starts = framed(ROWS[:4])
     index = (indexed / 'index' / 'd-train-00000-of-00002').read_bytes()
-    assert index[:24] == b'tbindex\x01' + struct.pack('<QQ', 4, len(data))
-    assert len(index) == 32 + 8 * 5
-    assert list(struct.unpack('<5Q', index[32:])) == starts == [*starts[:4], len(data)]
+    lengths = [len(row['targets']) for row in ROWS[:4]]
+    entries = [struct.pack('<II', *entry) for entry in zip(starts, lengths)]
+    fields = [len(data), google_crc32c.value(data), 1, 1]  # a feature, and offsets without keys
+    footer = b'tbindex\x02' + struct.pack('<QQIBB', 4, *fields)
+    crc32c = google_crc32c.value(footer).to_bytes(4, 'little')
+    assert index == b''.join(entries) + footer + crc32c
     assert sorted(path.name for path in (indexed / 'index').iterdir()) == [
         'd-train-00000-of-00002',
         'd-train-00001-of-00002',
@@ -68,8 +72,6 @@ def test_a_folder_without_an_index_tells_how_to_get_it(folder, capsys):
         open_dataset(folder)['train'][0]
     assert main(['index']) == 2
     assert 'the following arguments are required: DIR' in capsys.readouterr().err
-    assert main(['index', str(folder), '--job', 'job.toml']) == 2
-    assert 'give --corpus-order with it' in capsys.readouterr().err
     assert main(['index', str(folder)]) == 0
     assert '2 shards' in capsys.readouterr().out
 
@@ -83,13 +85,14 @@ NOT_AN_INDEX = '00002 is damaged, or is not the index of 4 rows in .* bytes with
         (lambda data, other: other, NOT_AN_INDEX),
         (lambda data, other: data[:20], NOT_AN_INDEX),
         (lambda data, other: b'x' * len(data), NOT_AN_INDEX),
-        (lambda data, other: data[:9] + b'\1' + data[10:], NOT_AN_INDEX),
-        (lambda data, other: data[:-8], NOT_AN_INDEX),
-        (lambda data, other: data[:32] + b'\1' + data[33:], 'record 0, byte 1: it is damaged, or'),
-        (lambda data, other: data[:32] + b'\xff' * 8 + data[40:], 'record 0, byte .*its index is'),
-        (lambda data, other: data[:40] + b'\xff' * 8 + data[48:], 'record 0, byte 0: .*its index'),
+        (lambda data, other: data[:-20] + b'\1' + data[-19:], NOT_AN_INDEX),
+        (lambda data, other: data[8:], NOT_AN_INDEX),
+        (lambda data, other: b'', NOT_AN_INDEX),
+        (lambda data, other: b'\1' + data[1:], 'record 0, byte 1: it is damaged, or'),
+        (lambda data, other: b'\xff' * 4 + data[4:], 'record 0, byte .*its index is'),
+        (lambda data, other: data[:8] + b'\xff' * 4 + data[12:], 'record 0, byte 0: .*its index'),
     ],
-    ids=['other', 'short', 'magic', 'head', 'cut off', 'offset', 'beyond', 'end beyond'],
+    ids=['other', 'short', 'magic', 'footer', 'cut off', 'empty', 'offset', 'beyond', 'end beyond'],
 )
 def test_an_index_of_another_shard_or_a_damaged_one_is_refused(indexed, spoil, said):
     path = indexed / 'index' / 'd-train-00000-of-00002'

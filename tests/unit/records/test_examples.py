@@ -19,8 +19,8 @@ from tokcore.records.examples import (
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.normalizers import T2T_LINES
 
-# What a part of a single row takes beyond its record: key, length, and the objects around them.
-ROW = 8 + 8 + PART_OVERHEAD
+# What a part of a single row takes beyond its record: key, length, a size, and the objects around them.
+ROW = 8 + 8 + 4 + PART_OVERHEAD
 
 BATCHES = st.lists(
     st.lists(st.tuples(st.integers(0, 2**64 - 1), st.binary(max_size=40)), max_size=8), max_size=8

@@ -25,6 +25,7 @@ from tokcore.records.sorted_runs import (
     BUFFERED_ROW_BYTES,
     ENTRY,
     FOOTER_BYTES,
+    SIZE_BYTES,
     RunBuffer,
     RunFile,
     RunHead,
@@ -57,7 +58,8 @@ def sorted_rows(rows: list[tuple[int, bytes]]) -> SortedRows:
     lengths = np.array([len(record) for _, record in rows], np.uint32)
     source = np.frombuffer(b''.join(record for _, record in rows), np.uint8)
     keys = np.array([key for key, _ in rows], np.uint64)
-    return SortedRows.of(keys, source, np.cumsum(lengths, dtype=np.int64) - lengths, lengths)
+    starts = np.cumsum(lengths, dtype=np.int64) - lengths
+    return SortedRows.of(keys, source, starts, lengths, np.stack([lengths, ~lengths], axis=1))
 
 
 def head(buckets: int, **changes) -> RunHead:
@@ -82,6 +84,7 @@ def merged(files: dict[str, bytes], buckets: int, first: int, end: int, group_by
     for group in bucket_groups(slices, first, end, group_bytes):
         merged = merge_buckets([each.part(*group) for each in slices], open_binary)
         records += b''.join(map(bytes, record_pieces(merged, 0, len(merged))))
+        assert merged.sizes.tolist() == np.stack([merged.lengths, ~merged.lengths], 1).tolist()
     return records
 
 
@@ -118,12 +121,14 @@ class TestFormat:
         data = written(rows, 2)
         assert data[:16] == (1).to_bytes(8, 'little') + (5).to_bytes(8, 'little')
         assert data[16:24] == (5).to_bytes(4, 'little') + (6).to_bytes(4, 'little')
-        assert data[24:35] == b'firstsecond'
-        assert data[35:52] == (2**63 + 1).to_bytes(8, 'little') + b'\5\0\0\0third'
+        assert data[24:40] == np.array([[5, ~5], [6, ~6]]).astype('<u4').tobytes()
+        assert data[40:51] == b'firstsecond'
+        sizes = b'\5\0\0\0\xfa\xff\xff\xff'
+        assert data[51:76] == (2**63 + 1).to_bytes(8, 'little') + b'\5\0\0\0' + sizes + b'third'
         index = np.frombuffer(data[-FOOTER_BYTES - 64 : -FOOTER_BYTES], ENTRY)
-        assert index['offset'].tolist() == [0, 35]
+        assert index['offset'].tolist() == [0, 51]
         assert index['rows'].tolist() == [2, 1]
-        assert index['bytes'].tolist() == [35, 17]
+        assert index['bytes'].tolist() == [51, 25]
         assert data[-FOOTER_BYTES:][8:24] == FINGERPRINT
 
     def test_stats_and_rejected_lines_are_read_back(self):
@@ -219,7 +224,7 @@ class TestMerging:
             merged(files, 1, 0, 1, 100)
 
     def test_groups_are_full_and_contiguous(self):
-        rows = [(bucket << 60, b'x' * 88) for bucket in range(16) if bucket not in (0, 5, 15)]
+        rows = [(bucket << 60, b'x' * 80) for bucket in range(16) if bucket not in (0, 5, 15)]
         files = {'run': written(rows, 16)}
         run = RunFile('run', len(files['run']))
         slices = read_slices([run], FINGERPRINT, 16, 0, 16, lambda path: io.BytesIO(files[path]))
@@ -243,9 +248,9 @@ class TestBuffer:
         assert not buffer.fits(block([], 3, b'', REJECTED))
         buffer.clear()
         buffer.add(block([(1, b'x' * 100)], 0, b'one'))
-        left = 300 - 100 - BUFFERED_ROW_BYTES
-        assert buffer.fits(block([(2, b'y' * (left - BUFFERED_ROW_BYTES))], 3, b'two'))
-        assert not buffer.fits(block([(2, b'y' * (left - BUFFERED_ROW_BYTES + 1))], 3, b'two'))
+        left = 300 - 100 - 2 * (BUFFERED_ROW_BYTES + 2 * SIZE_BYTES)
+        assert buffer.fits(block([(2, b'y' * left)], 3, b'two'))
+        assert not buffer.fits(block([(2, b'y' * (left + 1))], 3, b'two'))
 
     @given(st.lists(ROWS, max_size=6))
     def test_its_rows_are_the_blocks_rows_sorted(self, blocks):

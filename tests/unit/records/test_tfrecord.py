@@ -157,14 +157,11 @@ def test_misuse_is_refused():
 def test_rows_survive_a_round_trip_through_bytes(records):
     rows = framed(records)
     data = rows.to_bytes()
-    assert len(data) == 16 + 12 * len(records) + len(rows.records)
+    assert len(data) == 24 + 16 * len(records) + len(rows.records)
     back = FramedRows.from_bytes(data)
-    assert records_of(back) == records
-    assert [column.dtype for column in (back.keys, back.lengths, back.records)] == [
-        np.uint64,
-        np.int64,
-        np.uint8,
-    ]
+    assert records_of(back) == records and back.sizes.tolist() == rows.sizes.tolist()
+    dtypes = [np.uint64, np.int64, np.uint8, np.uint32]
+    assert [column.dtype for column in vars(back).values()] == dtypes
 
 
 def test_other_bytes_are_refused():
@@ -176,9 +173,11 @@ def test_other_bytes_are_refused():
 
 def test_arrays_must_fit_together():
     with pytest.raises(ValueError, match='do not fit'):
-        FramedRows(np.uint64([1]), np.array([4]), np.zeros(3, np.uint8))
+        FramedRows(np.uint64([1]), np.array([4]), np.zeros(3, np.uint8), np.zeros((1, 0)))
     with pytest.raises(ValueError, match='do not fit'):
-        FramedRows(np.uint64([1, 2]), np.array([3]), np.zeros(3, np.uint8))
+        FramedRows(np.uint64([1, 2]), np.array([3]), np.zeros(3, np.uint8), np.zeros((2, 0)))
+    with pytest.raises(ValueError, match='sizes of 2 rows'):
+        FramedRows(np.uint64([1]), np.array([3]), np.zeros(3, np.uint8), np.zeros((2, 0)))
 
 
 # --- cut, sort, join

@@ -59,7 +59,7 @@ def need_of_all(plan: ReadPlan) -> DiskNeed:
             files += len(encoded.rows.records)
             files += sum(len(each.json_lines) for each in encoded.stats.rejected)
             rows += len(encoded.rows)
-    return DiskNeed(files + 12 * rows, files, 8 * rows)
+    return DiskNeed(files + 20 * rows, files, 20 * rows)
 
 
 ENGLISH, CHINESE = as_lines(english_lines(6000, 1)), as_lines(chinese_lines(6000, 2))
