@@ -59,7 +59,9 @@ def test_a_conversion_is_the_same_and_all_that_looks_at_it_goes_on(output_format
     assert 'already' in encode(output_format)[1]
     assert run('where', out, 1).status == 0
     assert run('card', out).status == 0
-    assert run('index', out).status == 2  # as of any flat files
+    before = files_of(out)
+    succeed('index', out)
+    assert files_of(out) == before
 
 
 def test_the_code_on_the_card_opens_a_file_that_is_there(encode, capsys):
