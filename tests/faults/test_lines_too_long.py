@@ -193,8 +193,8 @@ def test_the_longest_line_takes_at_most_16_times_its_size(lane, vocabulary, tmp_
     peaks = {}
     for name, piece in [('usual', b''), *TEXTS.items()]:
         path = tmp_path / name
-        longest = piece * (size // len(piece)) + b'\n' + lines if piece else b''
-        path.write_bytes(lines + longest)
+        longest = piece * (size // len(piece)) + b'\n' if piece else b''
+        path.write_bytes(lines + longest + lines)
         ended = lane.run(
             [
                 command, '--text', path, *given, '--workers', 1, '--overwrite',

@@ -26,7 +26,7 @@ _SKIP = ['--on-error', 'skip', '--min-count-range', '1:2']
 _OURS = re.compile(
     r'here/(out|counts|vocab\.x)(/counts)?'
     r'(/(\.?tokbeam(\.run)?\.json|n-(train|dev|test)-\d{5}-of-\d{5}|counts-\d{5}-of-00032\.parquet'
-    r'|index(/n-(train|dev|test)-\d{5}-of-\d{5})?'
+    r'|index(/corpus\.jsonl|/n-(train|dev|test)-\d{5}-of-\d{5})?'
     r'|tokenizer(/vocab)?'
     r'|vocab\.n\.\d+\.subwords|rejected(/train\.invalid_utf8\.jsonl)?)?)?'
     r'|here/vocab\.x\.tokbeam(\.run)?\.json'
