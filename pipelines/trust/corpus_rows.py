@@ -22,7 +22,7 @@ from pipelines.engines.compiling import compile_ahead
 from pipelines.engines.progress import stage_running, track_work
 from pipelines.jobs.job import BuildJob, CorpusReading, EncodeJob
 from pipelines.jobs.reading import ReadPlan, plan_reading
-from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, LoadedBlockEncoder
+from pipelines.transforms.encode_blocks import EncodedFeature, LoadedBlockEncoder
 from pipelines.transforms.read import READING, read_items
 from tokcore.corpus.corpus import Block, Rows, Split, WorkItem
 from tokcore.corpus.order_keys import order_keys, shard_of
@@ -184,15 +184,7 @@ class DatasetCorpus:
 
     def _loaded(self) -> LoadedBlockEncoder:
         if self._encoder is None:
-            job = self._job
-            self._encoder = BlockEncoder(
-                self.features,
-                self._splits,
-                self.seed,
-                job.reading.on_error,
-                job.reading.scheme,
-                job.dataset.encoding,
-            ).load()
+            self._encoder = self._job.dataset.encoder(self.features, self.reading).load()
         return self._encoder
 
     def _look(self, take: Take, block: Block) -> tuple:

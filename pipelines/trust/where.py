@@ -149,8 +149,9 @@ class _Finder:
                 raise InputError(
                     f'{self._split} has {self._firsts[-1]:,} rows, numbered from 0; there is no {row}'
                 )
-        for shard, own in by_part(self._firsts.tolist(), np.array(rows, np.int64)):
-            keys[own] = self._index(shard).keys[np.array(rows)[own] - self._firsts[shard]]
+        numbers = np.array(rows, np.int64)
+        for shard, own in by_part(self._firsts.tolist(), numbers):
+            keys[own] = self._index(shard).keys[numbers[own] - self._firsts[shard]]
         return keys
 
     def keys_in(self, shard: int, record: int) -> np.ndarray:
