@@ -44,8 +44,10 @@ from tokcore.counts.tables import (
     merge_tables,
     read_counts_text,
     refuse_unstorable,
+    scale_table,
 )
 from tokcore.counts.token_table import TokenTable, token_arrays
+from tokcore.counts.weights import factors_of_tables, is_weight, reason_against, weight
 from tokcore.encoding.scheme import (
     NORMALIZER_KEY,
     PRE_TOKENIZER_KEY,
@@ -74,6 +76,9 @@ some hundredth of what a learner takes. Files beyond that are read twice."""
 
 _LENGTH_BYTES = 4
 """Of each string in an uncompressed Parquet column."""
+
+_MOST_WEIGHTED = 1 << 62
+"""Of the sum of weighted counts: half of what int64 holds, so that rounding and the sums of learners fit."""
 
 ROWS_AT_ONCE = 1 << 18
 """Some 2.5 MB of tokens, whose suffixes take 100 MB while they are sorted; a quarter would repeat
@@ -110,6 +115,23 @@ class _Look:
 
 
 @dataclass(frozen=True)
+class CountedDataset:
+    """One of several datasets whose counts are learned from, and its weight.
+
+    Attributes:
+        name: of its folder or file.
+        files: with its counts.
+        partitions: how many there are, if they are all partitions of one count, in their order.
+        weight: as `tokcore.counts.weights.weight` returns it; None: by a temperature.
+    """
+
+    name: str
+    files: tuple[StoredFile, ...]
+    partitions: int
+    weight: str | None
+
+
+@dataclass(frozen=True)
 class CountFiles:
     """The files that `--counts` names, in the order given, each read once for all that is asked.
 
@@ -118,11 +140,15 @@ class CountFiles:
         partitions: how many there are, if they are all partitions of one count, in their order.
         stated: by path the CRC-32C of those that a manifest lists, which is compared before
             anything else is made of a file.
+        datasets: which of the files are of each dataset, if the datasets have weights.
+        temperature: by which their weights follow from their sizes, if it is given.
     """
 
     files: tuple[StoredFile, ...]
     partitions: int = 0
     stated: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    datasets: tuple[CountedDataset, ...] = ()
+    temperature: str | None = None
 
     def __getstate__(self) -> dict[str, object]:
         # Workers read their files themselves.
@@ -133,6 +159,18 @@ class CountFiles:
             InputState('train', 'counts', file, functools.partial(self._text, file))
             for file in self.files
         )
+
+    @property
+    def weighting(self) -> dict[str, object]:
+        """What manifests record of weights; empty without any."""
+        weights = [
+            {'name': each.name, 'files': len(each.files), 'weight': each.weight}
+            if each.weight
+            else {'name': each.name, 'files': len(each.files)}
+            for each in self.datasets
+        ]
+        temperature = {'temperature': self.temperature} if self.temperature else {}
+        return {'weights': weights, **temperature} if weights else {}
 
     def size(self) -> CountedSize:
         """Returns how much the files hold: from Parquet's footers, and of text files by a guess.
@@ -207,20 +245,86 @@ def read_counts_or_empty(counts: CountFiles, unstorable: str = '') -> TokenTable
     """Returns the sum of count files, which may be a partition without tokens."""
     check_recorded(counts)
     try:
-        if counts.partitions:
+        if counts.datasets:
+            table = concatenate_tables([*weighted_tables(counts, unstorable)])
+        elif counts.partitions:
             # Sorted, and with no token in common: nothing is to be added up.
             tables = [_read(counts, file, unstorable, is_sorted=True) for file in counts.files]
-            if all(
-                is_partition(number, table, counts.partitions)
-                for number, table in enumerate(tables)
-            ):
+            if _are_partitions(tables, counts.partitions):
                 return concatenate_tables(tables)
             return merge_tables(tables)
-        table = merge_tables(_read(counts, file, unstorable) for file in counts.files)
+        else:
+            table = merge_tables(_read(counts, file, unstorable) for file in counts.files)
         is_text = not any(counts.look(file).is_parquet for file in counts.files)
         return dataclasses.replace(table, is_ordered=is_text)
     except OverflowError as error:
         raise InputError(f'{error}; divide the counts in {_names(counts)}') from error
+
+
+def weighted_tables(counts: CountFiles, unstorable: str = '') -> Iterator[TokenTable]:
+    """Yields the counts of datasets with weights, scaled and added up, in tables without a common token.
+
+    These are the hash partitions if all datasets are COUNTS folders, and otherwise one table.
+
+    Raises:
+        InputError: as `read_counts`; a dataset has no token, or the sum is too large.
+    """
+    surveys = [_survey(counts, dataset, unstorable) for dataset in counts.datasets]
+    for dataset, survey in zip(counts.datasets, surveys, strict=True):
+        if not survey.text_bytes:
+            raise InputError(
+                f'{dataset.name} has no token, so it cannot have a weight; leave it out'
+            )
+    sizes, weights = (
+        [each.text_bytes for each in surveys],
+        [each.weight for each in counts.datasets],
+    )
+    factors = factors_of_tables(sizes, weights, counts.temperature)
+    total = sum(each.tokens * factor for each, factor in zip(surveys, factors, strict=True))
+    if total > _MOST_WEIGHTED:
+        raise InputError(
+            f'with their weights, the counts in {_names(counts)} add up to {float(total):.3g}, more than '
+            '2^62; give weights that differ less'
+        )
+    _LOGGER.info(
+        'factors of the counts: %s',
+        ', '.join(
+            f'{dataset.name} {float(factor):.6g}'
+            for dataset, factor in zip(counts.datasets, factors, strict=True)
+        ),
+    )
+    parts: Iterable[tuple[tuple[StoredFile, ...], ...]]
+    if all(each.is_partitioned for each in surveys):
+        parts = zip(*([(file,) for file in dataset.files] for dataset in counts.datasets))
+    else:
+        parts = [tuple(dataset.files for dataset in counts.datasets)]
+    for part in parts:
+        yield merge_tables(
+            scale_table(merge_tables(_read(counts, file, unstorable) for file in files), factor)
+            for files, factor in zip(part, factors, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class _Survey:
+    text_bytes: int
+    tokens: int
+    is_partitioned: bool  # into the files of a COUNTS folder, as all such folders are
+
+
+def _survey(counts: CountFiles, dataset: CountedDataset, unstorable: str) -> _Survey:
+    text_bytes = tokens = 0
+    is_partitioned = dataset.partitions == COUNT_PARTITIONS
+    for number, file in enumerate(dataset.files):
+        table = _read(counts, file, unstorable, is_sorted=bool(dataset.partitions))
+        text_bytes += table.text_bytes
+        tokens += table.total
+        is_partitioned &= is_partition(number, table, COUNT_PARTITIONS)
+    return _Survey(text_bytes, tokens, is_partitioned)
+
+
+def _are_partitions(tables: Sequence[TokenTable], partitions: int) -> bool:
+    return all(is_partition(number, table, partitions) for number, table in enumerate(tables))
 
 
 def _names(counts: CountFiles) -> str:
@@ -282,18 +386,51 @@ def _with_line(error: InputError, path: str, lines: int) -> InputError:
     return InputError(f'{path}: line {lines + int(match[1])}{rest}')
 
 
-def find_counts(paths: Sequence[str]) -> CountFiles:
+def find_weighted_counts(words: Sequence[str], temperature: str | None = None) -> CountFiles:
+    """Finds count files as `find_counts`; each path may have a weight, as `en=0.7` or `en=2x`.
+
+    Raises:
+        InputError: also for weights that do not go together.
+    """
+    paths, weights = [], list[str | None]()
+    for word in words:
+        path, _, end = word.rpartition('=')
+        is_path = not path or '/' in end or filesystem.exists(filesystem.absolute(word))
+        if not is_path and not is_weight(end) and filesystem.exists(filesystem.absolute(path)):
+            raise InputError(
+                f'{end} of {word} is not a weight above 0, as 0.7, nor a factor, as 2x'
+            )
+        is_path = is_path or not is_weight(end)
+        paths.append(word if is_path else path)
+        weights.append(None if is_path else weight(end))
+    if temperature is None and not any(weights):
+        return find_counts(paths)
+    if reason := reason_against(weights, temperature):
+        raise InputError(f'--counts: {reason}')
+    return find_counts(paths, weights, temperature)
+
+
+def find_counts(
+    paths: Sequence[str], weights: Sequence[str | None] = (), temperature: str | None = None
+) -> CountFiles:
     """Finds count files; a folder stands for the files that its manifest lists.
 
     What a manifest lists is compared with its checksums here, before anything else reads it. Of
     other Parquet files nothing is known, so those of this machine are read on trial.
+
+    Args:
+        paths: of files and folders.
+        weights: of each, or none at all.
+        temperature: by which they have weights; each of `weights` is None then.
 
     Raises:
         InputError: nothing is there, or a folder or a file is not whole.
     """
     files: list[StoredFile] = []
     stated: list[OutputFile | None] = []
-    for given in paths:
+    datasets: list[CountedDataset] = []
+    for number, given in enumerate(paths):
+        first = len(files)
         path = filesystem.absolute(given)
         if filesystem.is_folder(path):
             listed = _folder_files(path)
@@ -303,6 +440,10 @@ def find_counts(paths: Sequence[str]) -> CountFiles:
             matches = filesystem.find(given)
             files += matches
             stated += [None] * len(matches)
+        if weights:
+            partitions = 0 if None in stated[first:] else len(files) - first
+            name = os.path.basename(path.rstrip('/'))
+            datasets.append(CountedDataset(name, tuple(files[first:]), partitions, weights[number]))
     read_on_trial(
         [
             (file.path, file.size)
@@ -314,7 +455,7 @@ def find_counts(paths: Sequence[str]) -> CountFiles:
     listed_crcs = {
         file.path: entry.crc32c for file, entry in zip(files, stated, strict=True) if entry
     }
-    counts = CountFiles(tuple(files), partitions, listed_crcs)
+    counts = CountFiles(tuple(files), partitions, listed_crcs, tuple(datasets), temperature)
     for file in files:
         if file.path in listed_crcs:
             counts.look(file)
@@ -517,12 +658,23 @@ class CountsFolder:
         side: a key of `SIDES`, or 'text'.
         scheme: whose tokens are counted; None for that of all that is read.
         root: the user's folder, if the tool has named this one in it: then it is not a link.
+        dataset: whose rows are counted; '' for those of all datasets.
     """
 
     path: str
     side: str
     scheme: Scheme | None = None
     root: str | None = None
+    dataset: str = ''
+
+    def within(self, dataset: str) -> 'CountsFolder':
+        """Returns the folder in this one with the counts of a dataset."""
+        if dataset in ('.', '..'):
+            raise InputError(
+                f'a dataset is called {dataset}, and its counts need a folder; rename it'
+            )
+        path, root = os.path.join(self.path, dataset), self.root or self.path
+        return dataclasses.replace(self, path=path, root=root, dataset=dataset)
 
     @property
     def sides(self) -> tuple[int, ...]:

@@ -35,7 +35,7 @@ from pipelines.options.job import (
     RunningOptions,
     UnknownOptions,
 )
-from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
+from pipelines.options.vocabulary import SampleOptions, VocabularyLayout, WeightOptions
 from pipelines.shard_formats.formats import shard_format
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from tokcore.corpus.corpus import ITEM_BYTES, Split
@@ -97,9 +97,9 @@ class CorpusReading(LineOptions):
         """The most bytes that a line of the corpus can have and be read."""
         return min(self.max_line_bytes, self.corpus.most_text_bytes)
 
-    def only(self, split: str) -> 'CorpusReading':
-        """Returns the reading of one split."""
-        return dataclasses.replace(self, corpus=self.corpus.only(split))
+    def only(self, split: str, dataset: str | None = None) -> 'CorpusReading':
+        """Returns the reading of one split, or of one of its datasets."""
+        return dataclasses.replace(self, corpus=self.corpus.only(split, dataset))
 
 
 @dataclass(frozen=True)
@@ -207,6 +207,7 @@ class BuildJob:
         learning: how vocabularies are learned; None if the scheme learns nothing.
         vocabularies: which sides have one, and how their files are called.
         sample: what of the training text vocabularies are counted from.
+        weights: how its datasets are weighted where they have no weights.
 
     Examples:
         >>> job = pipelines.build_job(text='train.en', scheme='byte', name='en', shards=1, output='data/en')
@@ -223,6 +224,16 @@ class BuildJob:
     learning: LearningOptions | None = None
     vocabularies: VocabularyLayout = VocabularyLayout()
     sample: SampleOptions = SampleOptions()
+    weights: WeightOptions = WeightOptions()
+
+    @property
+    def weighted(self) -> dict[str, str | None]:
+        """The weight of each training dataset by its name; empty if there are none, None by a temperature."""
+        corpus = self.reading.corpus
+        has_weights = self.weights.temperature is not None or any(corpus.weights)
+        if self.learning is None or not has_weights:
+            return {}
+        return dict(zip(corpus.datasets, corpus.weights))
 
     @property
     def vocabulary_names(self) -> dict[PairSide, str]:
@@ -271,9 +282,11 @@ class BuildJob:
             **recorded(dataset, dataset.encoding, reading.scheme, reading),
             **of_splits,
             **(self.learning.for_manifest() if self.learning else {}),
-            **recorded(self.vocabularies, self.sample),
+            **recorded(self.vocabularies, self.sample, self.weights),
             'scheme': reading.scheme.name,
         }
+        if any(self.weighted.values()):
+            options['weights'] = self.weighted
         return StageKey('build', options, reading.corpus.wanted_inputs(), reading.scheme.rules)
 
 
@@ -292,6 +305,19 @@ class CountJob:
     folders: Sequence[CountsFolder]
     execution: Execution
     sample: SampleOptions = SampleOptions()
+
+    @property
+    def parts(self) -> 'list[CountJob]':
+        """The jobs that make it up: of each dataset, as if it were alone; or this one."""
+        names = dict.fromkeys(folder.dataset for folder in self.folders if folder.dataset)
+        return [
+            dataclasses.replace(
+                self,
+                reading=dataclasses.replace(self.reading, corpus=self.reading.corpus.apart(name)),
+                folders=[folder for folder in self.folders if folder.dataset == name],
+            )
+            for name in names
+        ] or [self]
 
     @property
     def output(self) -> str:
@@ -421,7 +447,7 @@ class VocabJob:
         """Returns what the vocabulary depends on."""
         if isinstance(self.source, CountFiles):
             read: CountFiles | Corpus = self.source
-            of_text = recorded(self.scheme)
+            of_text = {**recorded(self.scheme), **self.source.weighting}
         else:
             read = self.source.reading.corpus
             of_splits = _options_of_corpus(self.source.reading.corpus)

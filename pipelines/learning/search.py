@@ -7,7 +7,7 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -17,6 +17,7 @@ from pipelines.artifacts.counts import (
     check_recorded,
     read_counts,
     read_new_batches,
+    weighted_tables,
 )
 from pipelines.engines.engine import Engine
 from pipelines.engines.machine import available_bytes, peak_bytes
@@ -259,13 +260,20 @@ class VocabularySearch(Generic[OptionsT]):
             table: the counts, if they have been read.
         """
         counts = self.counts
-        if counts.size().all_parquet:
+        if counts.size().all_parquet and not counts.datasets:
             counts.let_go(*counts.files)  # only the workers read them
             return [file.path for file in counts.files]
-        if table is None:
-            table = read_counts(counts, self.scheme.unstorable)
-        written = write_counts_file(self.work, 0, table, self.scheme.rules)
-        return [os.path.join(self.work, written.name)]
+        tables: Iterable[TokenTable] = [] if table is None else [table]
+        if table is None and counts.datasets:
+            tables = weighted_tables(counts, self.scheme.unstorable)
+        elif table is None:
+            tables = [read_counts(counts, self.scheme.unstorable)]
+        return [
+            os.path.join(
+                self.work, write_counts_file(self.work, number, each, self.scheme.rules).name
+            )
+            for number, each in enumerate(tables)
+        ]
 
     def search_rounds(self, **description: object) -> SearchRounds:
         """Returns the rounds of learning on Beam from these counts.
@@ -276,7 +284,8 @@ class VocabularySearch(Generic[OptionsT]):
         texts = [counts.checksum() for counts in self.counts.wanted_inputs()]
         counts = [(text.bytes, text.crc32c) for text in texts]
         return SearchRounds(
-            self.rounds, {'unicode': UNICODE_VERSION, 'counts': counts, **description}
+            self.rounds,
+            {'unicode': UNICODE_VERSION, 'counts': counts, **self.counts.weighting, **description},
         )
 
     def _learn_on_beam(self, report: Progress) -> tuple[Learned, int]:
