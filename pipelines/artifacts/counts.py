@@ -479,8 +479,8 @@ def _folder_files(folder: str) -> list[tuple[StoredFile, OutputFile]]:
     manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
     if manifest is None or manifest.stage != 'count' or not manifest.files:
         raise InputError(
-            f'{folder} has no {MANIFEST_NAME} of a finished count; run `tokbeam count` to its end '
-            'or give the files themselves'
+            f'{folder} has no {MANIFEST_NAME} of a finished count; run `tokbeam count` to its end, name '
+            'the folders of its datasets, or give the files themselves'
         )
     stored = {file.name: file for file in filesystem.list_folder(folder)}
     for file in manifest.files:

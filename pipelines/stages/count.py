@@ -3,6 +3,7 @@
 Such folders are merged partition by partition, without reading text again.
 """
 
+import dataclasses
 import functools
 import os
 import time
@@ -61,16 +62,23 @@ _MERGING = 'merging counts'
 def count_stage(job: CountJob) -> Manifest | None:
     """Counts the training lines' tokens into COUNTS folders, dataset by dataset; raises as `count_folders`.
 
-    Returns the manifest of the first that was made; None if all were there.
+    Returns the manifest of the first that was made, with the lines and files of all datasets; None if all
+    were there.
     """
     results = [result for part in job.parts for result in count_folders(part)]
     made = [result.manifest for result in results if result is not None]
     for folder, result in zip(job.folders, results, strict=True):
         if result is not None:
             StageOutput.of_counts(folder.path).warn_rejected(result.rejected)
-    if made:
-        log_sample(made[0])
-    return made[0] if made else None
+    if not made:
+        return None
+    log_sample(made[0])
+    if not job.folders[0].dataset:
+        return made[0]
+    tallies = {tally.dataset: tally for each in made for tally in each.datasets}
+    files = tuple(file for each in made for file in each.files)
+    tokens = sum(each.tokens or 0 for each in made)
+    return dataclasses.replace(made[0], lines=(*tallies.values(),), files=files, tokens=tokens)
 
 
 def count_folders(job: CountJob, planned: ReadPlan | None = None) -> list[StageResult | None]:
@@ -262,7 +270,7 @@ def _counts_manifest(folder: str, output: str) -> Manifest:
     if manifest is None:
         raise InputError(
             f'{folder} is not a COUNTS folder: it has no {MANIFEST_NAME}; --counts takes the folders '
-            'that `tokbeam count` makes'
+            'that `tokbeam count` makes, of several datasets as OUTPUT/NAME'
         )
     check_unicode(manifest.unicode, f'the count folder {folder}')
     return manifest
