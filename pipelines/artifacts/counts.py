@@ -47,7 +47,7 @@ from tokcore.counts.tables import (
     scale_table,
 )
 from tokcore.counts.token_table import TokenTable, token_arrays
-from tokcore.counts.weights import factors_of_tables, is_weight, reason_against, weight
+from tokcore.counts.weights import factors_of_tables, reason_against, spelled_weight
 from tokcore.encoding.scheme import (
     NORMALIZER_KEY,
     PRE_TOKENIZER_KEY,
@@ -121,8 +121,8 @@ class CountedDataset:
     Attributes:
         name: of its folder or file.
         files: with its counts.
-        partitions: how many there are, if they are all partitions of one count, in their order.
-        weight: as `tokcore.counts.weights.weight` returns it; None: by a temperature.
+        partitions: as of `CountFiles`.
+        weight: None with a temperature.
     """
 
     name: str
@@ -163,14 +163,10 @@ class CountFiles:
     @property
     def weighting(self) -> dict[str, object]:
         """What manifests record of weights; empty without any."""
-        weights = [
-            {'name': each.name, 'files': len(each.files), 'weight': each.weight}
-            if each.weight
-            else {'name': each.name, 'files': len(each.files)}
-            for each in self.datasets
-        ]
-        temperature = {'temperature': self.temperature} if self.temperature else {}
-        return {'weights': weights, **temperature} if weights else {}
+        if not self.datasets:
+            return {}
+        weights = [[each.name, len(each.files), each.weight] for each in self.datasets]
+        return {'weights': weights, 'temperature': self.temperature}
 
     def size(self) -> CountedSize:
         """Returns how much the files hold: from Parquet's footers, and of text files by a guess.
@@ -250,7 +246,10 @@ def read_counts_or_empty(counts: CountFiles, unstorable: str = '') -> TokenTable
         elif counts.partitions:
             # Sorted, and with no token in common: nothing is to be added up.
             tables = [_read(counts, file, unstorable, is_sorted=True) for file in counts.files]
-            if _are_partitions(tables, counts.partitions):
+            if all(
+                is_partition(number, table, counts.partitions)
+                for number, table in enumerate(tables)
+            ):
                 return concatenate_tables(tables)
             return merge_tables(tables)
         else:
@@ -262,69 +261,52 @@ def read_counts_or_empty(counts: CountFiles, unstorable: str = '') -> TokenTable
 
 
 def weighted_tables(counts: CountFiles, unstorable: str = '') -> Iterator[TokenTable]:
-    """Yields the counts of datasets with weights, scaled and added up, in tables without a common token.
+    """Yields the counts, scaled by weights and added up, in tables that have no token in common.
 
-    These are the hash partitions if all datasets are COUNTS folders, and otherwise one table.
+    With weights these are the hash partitions, if all datasets are COUNTS folders; otherwise one table.
 
     Raises:
         InputError: as `read_counts`; a dataset has no token, or the sum is too large.
     """
-    surveys = [_survey(counts, dataset, unstorable) for dataset in counts.datasets]
-    for dataset, survey in zip(counts.datasets, surveys, strict=True):
-        if not survey.text_bytes:
+    datasets, names = counts.datasets, _names(counts)
+    if not datasets:
+        yield read_counts(counts, unstorable)
+        return
+    sizes, totals, are_partitions = zip(*(_survey(counts, each, unstorable) for each in datasets))
+    for dataset, size in zip(datasets, sizes):
+        if not size:
             raise InputError(
                 f'{dataset.name} has no token, so it cannot have a weight; leave it out'
             )
-    sizes, weights = (
-        [each.text_bytes for each in surveys],
-        [each.weight for each in counts.datasets],
-    )
-    factors = factors_of_tables(sizes, weights, counts.temperature)
-    total = sum(each.tokens * factor for each, factor in zip(surveys, factors, strict=True))
+    factors = factors_of_tables(sizes, [each.weight for each in datasets], counts.temperature)
+    scaled = [f'{each.name} {float(factor):.6g}' for each, factor in zip(datasets, factors)]
+    _LOGGER.info('factors of the counts: %s', ', '.join(scaled))
+    total = sum(total * factor for total, factor in zip(totals, factors))
     if total > _MOST_WEIGHTED:
         raise InputError(
-            f'with their weights, the counts in {_names(counts)} add up to {float(total):.3g}, more than '
-            '2^62; give weights that differ less'
+            f'with their weights, the counts in {names} add up to {float(total):.3g}, more than 2^62; '
+            'give weights that differ less'
         )
-    _LOGGER.info(
-        'factors of the counts: %s',
-        ', '.join(
-            f'{dataset.name} {float(factor):.6g}'
-            for dataset, factor in zip(counts.datasets, factors, strict=True)
-        ),
-    )
-    parts: Iterable[tuple[tuple[StoredFile, ...], ...]]
-    if all(each.is_partitioned for each in surveys):
-        parts = zip(*([(file,) for file in dataset.files] for dataset in counts.datasets))
-    else:
-        parts = [tuple(dataset.files for dataset in counts.datasets)]
-    for part in parts:
+    in_parts = [
+        [(file,) for file in each.files] if all(are_partitions) else [each.files]
+        for each in datasets
+    ]
+    for part in zip(*in_parts):
         yield merge_tables(
             scale_table(merge_tables(_read(counts, file, unstorable) for file in files), factor)
-            for files, factor in zip(part, factors, strict=True)
+            for files, factor in zip(part, factors)
         )
 
 
-@dataclass(frozen=True)
-class _Survey:
-    text_bytes: int
-    tokens: int
-    is_partitioned: bool  # into the files of a COUNTS folder, as all such folders are
-
-
-def _survey(counts: CountFiles, dataset: CountedDataset, unstorable: str) -> _Survey:
-    text_bytes = tokens = 0
-    is_partitioned = dataset.partitions == COUNT_PARTITIONS
+def _survey(counts: CountFiles, dataset: CountedDataset, unstorable: str) -> tuple[int, int, bool]:
+    """Returns the bytes and the sum of a dataset's counts, and whether its files are partitions."""
+    size = total = 0
+    are_partitions = dataset.partitions == COUNT_PARTITIONS
     for number, file in enumerate(dataset.files):
         table = _read(counts, file, unstorable, is_sorted=bool(dataset.partitions))
-        text_bytes += table.text_bytes
-        tokens += table.total
-        is_partitioned &= is_partition(number, table, COUNT_PARTITIONS)
-    return _Survey(text_bytes, tokens, is_partitioned)
-
-
-def _are_partitions(tables: Sequence[TokenTable], partitions: int) -> bool:
-    return all(is_partition(number, table, partitions) for number, table in enumerate(tables))
+        size, total = size + table.text_bytes, total + table.total
+        are_partitions &= is_partition(number, table, COUNT_PARTITIONS)
+    return size, total, are_partitions
 
 
 def _names(counts: CountFiles) -> str:
@@ -395,14 +377,19 @@ def find_weighted_counts(words: Sequence[str], temperature: str | None = None) -
     paths, weights = [], list[str | None]()
     for word in words:
         path, _, end = word.rpartition('=')
-        is_path = not path or '/' in end or filesystem.exists(filesystem.absolute(word))
-        if not is_path and not is_weight(end) and filesystem.exists(filesystem.absolute(path)):
+        is_there = filesystem.exists(filesystem.absolute(word))
+        weight = None if is_there or not path else spelled_weight(end)
+        if (
+            path
+            and not is_there
+            and weight is None
+            and filesystem.exists(filesystem.absolute(path))
+        ):
             raise InputError(
                 f'{end} of {word} is not a weight above 0, as 0.7, nor a factor, as 2x'
             )
-        is_path = is_path or not is_weight(end)
-        paths.append(word if is_path else path)
-        weights.append(None if is_path else weight(end))
+        paths.append(word if weight is None else path)
+        weights.append(weight)
     if temperature is None and not any(weights):
         return find_counts(paths)
     if reason := reason_against(weights, temperature):
@@ -418,10 +405,7 @@ def find_counts(
     What a manifest lists is compared with its checksums here, before anything else reads it. Of
     other Parquet files nothing is known, so those of this machine are read on trial.
 
-    Args:
-        paths: of files and folders.
-        weights: of each, or none at all.
-        temperature: by which they have weights; each of `weights` is None then.
+    The paths may have weights, which are None with a temperature.
 
     Raises:
         InputError: nothing is there, or a folder or a file is not whole.
@@ -479,8 +463,8 @@ def _folder_files(folder: str) -> list[tuple[StoredFile, OutputFile]]:
     manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
     if manifest is None or manifest.stage != 'count' or not manifest.files:
         raise InputError(
-            f'{folder} has no {MANIFEST_NAME} of a finished count; run `tokbeam count` to its end, name '
-            'the folders of its datasets, or give the files themselves'
+            f'{folder} has no {MANIFEST_NAME} of a finished count; run `tokbeam count` to its end, '
+            'give the folders of datasets in it, or the files themselves'
         )
     stored = {file.name: file for file in filesystem.list_folder(folder)}
     for file in manifest.files:

@@ -7,7 +7,7 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -263,11 +263,7 @@ class VocabularySearch(Generic[OptionsT]):
         if counts.size().all_parquet and not counts.datasets:
             counts.let_go(*counts.files)  # only the workers read them
             return [file.path for file in counts.files]
-        tables: Iterable[TokenTable] = [] if table is None else [table]
-        if table is None and counts.datasets:
-            tables = weighted_tables(counts, self.scheme.unstorable)
-        elif table is None:
-            tables = [read_counts(counts, self.scheme.unstorable)]
+        tables = [table] if table is not None else weighted_tables(counts, self.scheme.unstorable)
         return [
             os.path.join(
                 self.work, write_counts_file(self.work, number, each, self.scheme.rules).name

@@ -270,7 +270,7 @@ def _counts_manifest(folder: str, output: str) -> Manifest:
     if manifest is None:
         raise InputError(
             f'{folder} is not a COUNTS folder: it has no {MANIFEST_NAME}; --counts takes the folders '
-            'that `tokbeam count` makes, of several datasets as OUTPUT/NAME'
+            'that `tokbeam count` makes'
         )
     check_unicode(manifest.unicode, f'the count folder {folder}')
     return manifest

@@ -13,41 +13,39 @@ from fractions import Fraction
 
 from tokcore.options import shown
 
-_NUMBER = re.compile(r'(?P<whole>[0-9]{1,18})(?:\.(?P<digits>[0-9]{1,18}))?')
+_WEIGHT = re.compile(r'(?P<whole>[0-9]{1,18})(?:(?P<factor>x)|\.(?P<digits>[0-9]{1,18}))?')
 
 _ROOTS = Context(prec=50)
 """Python computes powers in decimal with the same digits on every machine."""
 
 
 def weight(word: str) -> str:
-    """A weight above 0, as `0.7`, or a whole factor, as `2x`; a kind of option.
-
-    Returns the one spelling that manifests record.
-    """
-    number = _spelled(word.removesuffix('x'))
-    if number is None or (word.endswith('x') and '.' in number):
+    """A weight above 0, as `0.7`, or a whole factor, as `2x`; a kind of option. Returns one spelling."""
+    spelled = spelled_weight(word)
+    if spelled is None:
         raise argparse.ArgumentTypeError(
             f'{shown(word)} is not a weight above 0, as 0.7, nor a whole factor, as 2x'
         )
-    return number + 'x' * word.endswith('x')
+    return spelled
 
 
 def temperature(word: str) -> str:
-    """A temperature above 0, as `3`; a kind of option. Returns the one spelling that manifests record."""
-    number = _spelled(word)
-    if number is None:
+    """A temperature above 0, as `3`; a kind of option. Returns one spelling."""
+    spelled = spelled_weight(word)
+    if spelled is None or word.endswith('x'):
         raise argparse.ArgumentTypeError(
             f'{shown(word)} is not a temperature above 0, as 3 or 1.43'
         )
-    return number
+    return spelled
 
 
-def is_weight(word: str) -> bool:
-    """Returns whether a word is one that `weight` takes."""
-    try:
-        return bool(weight(word))
-    except argparse.ArgumentTypeError:
-        return False
+def spelled_weight(word: str) -> str | None:
+    """Returns a weight without zeros at its ends, as manifests record it; None for any other word."""
+    match = _WEIGHT.fullmatch(word)
+    if match is None or not Fraction(word.removesuffix('x')):
+        return None
+    digits = (match['digits'] or '').rstrip('0')
+    return f'{int(match["whole"])}{"." * bool(digits)}{digits}{match["factor"] or ""}'
 
 
 def reason_against(weights: Sequence[str | None], temperature: str | None) -> str | None:
@@ -89,12 +87,3 @@ def factors_of_tables(
     factors = [share / size for share, size in zip(shares, sizes, strict=True)]
     smallest = min(factors)
     return [factor / smallest for factor in factors]
-
-
-def _spelled(word: str) -> str | None:
-    """Returns a number above 0 without zeros at its ends; None for any other word."""
-    match = _NUMBER.fullmatch(word)
-    if match is None or not Fraction(word):
-        return None
-    digits = (match['digits'] or '').rstrip('0')
-    return f'{int(match["whole"])}{"." * bool(digits)}{digits}'

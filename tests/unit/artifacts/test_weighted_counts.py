@@ -95,12 +95,8 @@ def test_files_of_one_dataset_are_added_up_before_they_are_rounded(tmp_path):
     counts = find_weighted_counts([f'{tmp_path}/a.*=3.5', f'{tmp_path}/b=1'])
     # 3.5 / 6 bytes and 1 / 2 bytes: factors 7 / 6 and 1.
     assert dict(read_counts(counts).items()) == {'ka': 4, 'to': 1}  # 3.5 to even
-    assert counts.weighting == {
-        'weights': [
-            {'name': 'a.*', 'files': 2, 'weight': '3.5'},
-            {'name': 'b', 'files': 1, 'weight': '1'},
-        ]
-    }
+    weights = [['a.*', 2, '3.5'], ['b', 1, '1']]
+    assert counts.weighting == {'weights': weights, 'temperature': None}
 
 
 def test_temperature_weights_by_sizes(tmp_path):
