@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import json
 import logging
-import operator
 import os
 import re
 import typing
@@ -27,6 +26,7 @@ from pipelines.files.vocabulary_files import vocabulary_path
 from tokcore.bpe.codes import NmtVocabulary
 from tokcore.bpe.extension import reason_against_rounds
 from tokcore.bpe.files import is_tokenizer_json
+from tokcore.bpe.last_merges import merges_of_ranks
 from tokcore.bpe.scheme import SCHEME as BPE_SCHEME
 from tokcore.bpe.vocabulary import (
     AddedToken,
@@ -45,9 +45,8 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.process_end import temporary_folder
-from tokcore.text.byte_level import ALPHABET, spelled, token_bytes
-from tokcore.text.expressions import fancy_regex
-from tokcore.text.patterns import DEFINITIONS, PATTERNS, named_pattern
+from tokcore.text.byte_level import ALPHABET, token_bytes
+from tokcore.text.patterns import DEFINITIONS, PATTERNS
 from tokcore.tokenizers import BpeTokenizer, tokenizer_of
 from tokcore.wordpiece.scheme import WordPieceScheme
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
@@ -104,9 +103,6 @@ def _outcome(
 
 
 _LOGGER = logging.getLogger(__name__)
-
-_NEVER = 1 << 31
-"""Above all ids."""
 
 _PIECES_OF_SAMPLE = 4_000
 _PIECES_OF_LINE = 8
@@ -227,38 +223,13 @@ def _huggingface(
 def _of_ranks(
     vocabulary: PretrainedVocabulary, tekken: Mapping[str, Any], target: ExportTarget
 ) -> BpeVocabulary:
-    """Returns ranks as a tokenizer.json has them: a merge for each token, in the order of ranks.
-
-    A token is always the result of the same merge, the last one in its own bytes: where no merge has
-    crossed the ends of these bytes in a text, the merges within them are those made in them alone. So
-    no two merges of equal result compete.
-    """
+    """Returns ranks as a tokenizer.json has them."""
     if vocabulary.is_sentencepiece:
         _refuse(target, "a SentencePiece model's normalizer and scores are not converted")
-    pattern = vocabulary.pattern or tekken['config']['pattern']
-    name = pattern if pattern in PATTERNS else named_pattern([fancy_regex(pattern)])
-    if name is None:
-        _refuse(target, f'{pattern!r:.80} is written for another engine of expressions')
-    if {token.content for token in vocabulary.added} & vocabulary.entries.keys():
-        _refuse(target, 'a special token is spelled as the bytes of another token')
-    ids = {token_bytes(entry): id_ for entry, id_ in vocabulary.entries.items()}
-    pairs = (_last_merge(token, ids) for token in sorted(ids, key=ids.__getitem__))
-    merges = tuple((spelled(pair[0]), spelled(pair[1])) for pair in pairs if pair)
-    entries = {**{token.content: token.id for token in vocabulary.added}, **vocabulary.entries}
-    rules = ModelRules(ignore_merges=True)
-    return BpeVocabulary(entries, merges, vocabulary.added, TokenizerParts.of((name,)), rules)
-
-
-def _last_merge(token: bytes, ids: Mapping[bytes, int]) -> tuple[bytes, bytes] | None:
-    """Returns the two tokens that are merged into one; None if merges in its bytes end before."""
-    parts = [token[place : place + 1] for place in range(len(token))]
-    while len(parts) > 2:
-        pairs = enumerate(map(operator.add, parts, parts[1:]))
-        rank, place = min((ids.get(joined, _NEVER), place) for place, joined in pairs)
-        if rank == _NEVER:
-            return None
-        parts[place : place + 2] = [parts[place] + parts[place + 1]]
-    return (parts[0], parts[1]) if len(parts) == 2 else None
+    try:
+        return merges_of_ranks(vocabulary, vocabulary.pattern or tekken['config']['pattern'])
+    except ValueError as error:
+        _refuse(target, str(error))
 
 
 _WORDS: Mapping[str, Any] = {

@@ -42,6 +42,11 @@ _UNSUPPORTED = {
 }
 """The options that its file cannot hold, or that have no meaning for it."""
 
+_OF_LEARNING = (
+    'merges', 'min_count', 'max_piece_length', 'limit_alphabet', 'special_tokens', 'total_symbols',
+    'extend',
+)  # fmt: skip
+
 MOST_CELLS = (1 << 31) - 1
 """Symbols of words, and borders, that can be learned from at once."""
 
@@ -99,6 +104,19 @@ class BpeOptions(LearningOptions):
         unrecorded_default=True,
     )
 
+    shrink: str | None = option(
+        'learn nothing: keep the entries of this vocabulary of byte-level BPE with which no token of the '
+        'counts changes its pieces, or the --vocab-size that text uses most; FILE is a tokenizer.json, '
+        "tiktoken's ranks, a tekken.json, or a folder with one; old and new ids are in OUTPUT.ids.npy and "
+        'OUTPUT.ids.json',
+        path,
+        'FILE',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+        implies=('scheme', 'bpe'),
+    )
+
     learner: Learner = option(
         'memory: from all tokens in this process; beam: on the workers, in rounds; auto: in memory '
         'where they fit, else in rounds, on the workers of a cluster or with files of words here '
@@ -108,6 +126,13 @@ class BpeOptions(LearningOptions):
     )
 
     def __post_init__(self):
+        if self.shrink is not None:
+            for name in _OF_LEARNING:
+                if getattr(self, name):
+                    raise InputError(
+                        f'{flag(name)} cannot go with --shrink, which learns nothing; leave it out'
+                    )
+            return
         if (self.vocab_size is None) == (self.merges is None):
             wrong = 'is missing' if self.merges is None else 'and --merges say both when to end'
             raise InputError(f'--vocab-size {wrong}; give it or --merges, and not both')
@@ -130,26 +155,37 @@ class BpeOptions(LearningOptions):
 
     @property
     def size_label(self) -> str:
-        return f'merges-{self.merges}' if self.vocab_size is None else str(self.vocab_size)
+        if self.vocab_size is None:
+            return 'shrunk' if self.shrink is not None else f'merges-{self.merges}'
+        return str(self.vocab_size)
+
+    @property
+    def endings_beside(self) -> tuple[str, ...]:
+        return () if self.shrink is None else ('.ids.npy', '.ids.json')
 
     def for_manifest(self) -> dict[str, object]:
         options = super().for_manifest()
-        if self.extend is not None:
+        if self.old is not None:
             # The content identifies the vocabulary; a path does not.
             digest = hashlib.sha256()
-            for path in self.extended_files:
+            for path in self.old_files:
                 digest.update(read_vocabulary_file(path))
-            options['extend'] = digest.hexdigest()
+            options['extend' if self.shrink is None else 'shrink'] = digest.hexdigest()
         return options
 
     @property
-    def extended_files(self) -> tuple[str, ...]:
-        """The files of the vocabulary that `extend` names, a file or a folder; the main one first."""
+    def old(self) -> str | None:
+        """The file or folder of the vocabulary that `extend` or `shrink` names."""
+        return self.extend if self.shrink is None else self.shrink
+
+    @property
+    def old_files(self) -> tuple[str, ...]:
+        """The files of the vocabulary that `old` names; the main one first."""
         from tokcore.bpe.files import files_of_vocabulary
 
-        if self.extend is None:
+        if self.old is None:
             return ()
-        return files_of_vocabulary(local_vocabulary(self.extend).path)
+        return files_of_vocabulary(local_vocabulary(self.old).path)
 
     def rules(self, preset: str) -> BpeRules:
         """Returns a preset's rules, with these options in place of its own.
@@ -202,6 +238,8 @@ class BpeRules:
             even if there are more.
         total_symbols: `merges` includes the characters within words and those at their ends, as
             subword-nmt counts them.
+        superwords: pairs are not merged if the result has a colon before a space, or more than four
+            words, which are its parts between spaces (SuperBPE).
     """
 
     ties: Ties = 'smallest-ids'
@@ -214,6 +252,7 @@ class BpeRules:
     merges: int | None = None
     vocab_size: int | None = None
     total_symbols: bool = False
+    superwords: bool = False
 
 
 PRESETS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import logging
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from tokcore.encoding.hub_folders import (
     CONFIG_NAME,
     CONFIG_NAMES,
     TOKENIZER_NAME,
+    pattern_of_ranks,
     tokenizer_config,
 )
 from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
@@ -51,6 +53,8 @@ if typing.TYPE_CHECKING:
     from tokcore.encoding.encoder import DroppedCharacters, Encoder
     from tokcore.text.pre_tokenizer import PreTokenizer
     from tokcore.text.rows import Normalizer
+
+_LOGGER = logging.getLogger(__name__)
 
 Preset = Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
 Kind = Literal[Pattern, 'space', 'whitespace', 'bert', 't2t']
@@ -306,6 +310,8 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             self.normalizer  # noqa: B018 - it raises the error
         if options.extend is not None:
             self.old_vocabulary(options)
+        if options.shrink is not None:
+            self._old(options)
 
     def old_vocabulary(self, options: BpeOptions) -> BpeVocabulary:
         """Returns the vocabulary that `--extend` names, with the patterns that the result has.
@@ -327,24 +333,45 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         """Returns the file and the vocabulary that `--extend` names; raises InputError for others."""
         from tokcore.bpe.extension import check_extensible
 
-        path = options.extended_files[0]
+        path = options.old_files[0]
         return path, check_extensible(self.parse(read_vocabulary_file(path), path), path)
 
+    def _old(self, options: BpeOptions) -> tuple[str, BpeVocabulary]:
+        """Returns the file and the vocabulary that `--extend` or `--shrink` names."""
+        if options.shrink is None:
+            return self._extensible(options)
+        from tokcore.bpe.shrinking import read_shrinkable
+
+        path, given = options.old_files[0], None if self == SCHEME else self.patterns[0]
+        pattern = pattern_of_ranks(path) or given
+        return path, read_shrinkable(path, read_vocabulary_file(path), pattern)
+
     def for_learning(self, options: BpeOptions) -> BpeScheme:
-        if options.extend is None:
+        if options.old is None:
             return self
-        path, old = self._extensible(options)
+        path, old = self._old(options)
         configured = self.configured_for(old)
-        if self.patterns == ('none',):
+        if self.patterns == ('none',) and options.extend is not None:
             configured = dataclasses.replace(configured, pattern=(), pre_tokenizer_kind='none')
         if self.rules == configured.rules and self.preset not in CODES:
             return self
         if self in (SCHEME, BpeScheme(pre_tokenizer_kind='none')):
             return configured
         raise InputError(
-            f'{path} is for {configured.rules}, and the options give {self.rules}; leave them out, or give '
-            '--pre-tokenizer none alone, for merges across tokens'
+            f'{path} is for {configured.rules}, and the options give {self.rules}; leave them out'
+            + (
+                ', or give --pre-tokenizer none alone, for merges across tokens'
+                if options.extend
+                else ''
+            )
         )
+
+    def files_beside(self, vocabulary: AnyVocabulary, options: BpeOptions) -> Mapping[str, bytes]:
+        if options.shrink is None or not isinstance(vocabulary, BpeVocabulary):
+            return {}
+        from tokcore.bpe.shrinking import id_map_files
+
+        return id_map_files(self._old(options)[1], vocabulary)
 
     def learn(
         self, table: TokenTable, options: BpeOptions, report: Progress
@@ -352,7 +379,9 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         from tokcore.bpe.trainer import learn_merges
 
         self.check(options)
-        rules = options.rules(self.preset)
+        if options.shrink is not None:
+            return self._shrunk(table, options)
+        rules = self.rules_of_merges(options)
         with reported_merges(rules, report) as on_merges:
             if options.extend is None:
                 return self.learned_from(learn_merges(table, rules, on_merges), options)
@@ -362,9 +391,24 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             extended = extend_merges(table, old, rules, on_merges)
             return Learned(extended, smallest_size=old.vocab_size)
 
+    def _shrunk(self, table: TokenTable, options: BpeOptions) -> Learned[AnyVocabulary]:
+        from tokcore.bpe.shrinking import share_of_text, shrink
+
+        _, old = self._old(options)
+        vocabulary, is_changed = shrink(table, old, options.vocab_size)
+        _LOGGER.info(
+            '%d of %d entries are kept; the pieces of %s of the text change',
+            vocabulary.vocab_size,
+            len({*old.pieces} - {''}),
+            f'{share_of_text(table, is_changed):.3%}' if is_changed.any() else 'nothing',
+        )
+        return Learned(vocabulary)
+
     def reason_against_rounds(self, options: BpeOptions) -> str | None:
         from tokcore.bpe.cutting import reason_against_cutting
 
+        if options.shrink is not None:
+            return 'a vocabulary is shrunk by all tokens at once'
         if options.extend is not None:
             from tokcore.bpe import extension
 
@@ -394,9 +438,14 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             learned = learn_by_cutting(tables, rules, most_cells, folder, on_merges, begun=begun)
             return self.learned_from(learned, options)
 
+    def rules_of_merges(self, options: BpeOptions) -> BpeRules:
+        """Returns the rules of learning: of superwords where merges reach across the words of an old vocabulary."""
+        superwords = options.extend is not None and self.patterns == ('none',)
+        return dataclasses.replace(options.rules(self.preset), superwords=superwords)
+
     def rules_in_rounds(self, options: BpeOptions) -> BpeRules:
         """Returns the rules of learning in rounds, where merges of an old vocabulary count too."""
-        rules = options.rules(self.preset)
+        rules = self.rules_of_merges(options)
         if options.extend is None or rules.merges is None:
             return rules
         old = self.old_vocabulary(options)
