@@ -26,8 +26,8 @@ from pipelines.files.vocabulary_files import vocabulary_path
 from tokcore.bpe.codes import NmtVocabulary
 from tokcore.bpe.extension import reason_against_rounds
 from tokcore.bpe.files import is_tokenizer_json
-from tokcore.bpe.last_merges import merges_of_ranks
 from tokcore.bpe.scheme import SCHEME as BPE_SCHEME
+from tokcore.bpe.shrinking import last_merge
 from tokcore.bpe.vocabulary import (
     AddedToken,
     BpeVocabulary,
@@ -45,8 +45,9 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.process_end import temporary_folder
-from tokcore.text.byte_level import ALPHABET, token_bytes
-from tokcore.text.patterns import DEFINITIONS, PATTERNS
+from tokcore.text.byte_level import ALPHABET, spelled, token_bytes
+from tokcore.text.expressions import fancy_regex
+from tokcore.text.patterns import DEFINITIONS, PATTERNS, named_pattern
 from tokcore.tokenizers import BpeTokenizer, tokenizer_of
 from tokcore.wordpiece.scheme import WordPieceScheme
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
@@ -223,13 +224,30 @@ def _huggingface(
 def _of_ranks(
     vocabulary: PretrainedVocabulary, tekken: Mapping[str, Any], target: ExportTarget
 ) -> BpeVocabulary:
-    """Returns ranks as a tokenizer.json has them."""
+    """Returns ranks as a tokenizer.json has them: a merge for each token, in the order of ranks.
+
+    A token is always the result of the same merge, so no two merges of equal result compete.
+    """
     if vocabulary.is_sentencepiece:
         _refuse(target, "a SentencePiece model's normalizer and scores are not converted")
-    try:
-        return merges_of_ranks(vocabulary, vocabulary.pattern or tekken['config']['pattern'])
-    except ValueError as error:
-        _refuse(target, str(error))
+    pattern = vocabulary.pattern or tekken['config']['pattern']
+    name = pattern if pattern in PATTERNS else named_pattern([fancy_regex(pattern)])
+    if name is None:
+        _refuse(target, f'{pattern!r:.80} is written for another engine of expressions')
+    if {token.content for token in vocabulary.added} & vocabulary.entries.keys():
+        _refuse(target, 'a special token is spelled as the bytes of another token')
+    ids = {token_bytes(entry): id_ for entry, id_ in vocabulary.entries.items()}
+    pairs = (
+        last_merge(
+            [token[place : place + 1] for place in range(len(token))],
+            lambda left, right: ids.get(left + right),
+        )
+        for token in sorted(ids, key=ids.__getitem__)
+    )
+    merges = tuple((spelled(pair[0]), spelled(pair[1])) for pair in pairs if pair)
+    entries = {**{token.content: token.id for token in vocabulary.added}, **vocabulary.entries}
+    rules = ModelRules(ignore_merges=True)
+    return BpeVocabulary(entries, merges, vocabulary.added, TokenizerParts.of((name,)), rules)
 
 
 _WORDS: Mapping[str, Any] = {

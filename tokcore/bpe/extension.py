@@ -121,17 +121,18 @@ def _with_merges(
     return dataclasses.replace(old, entries=entries, merges=(*old.merges, *merges))
 
 
-def check_extensible(old: object, path: str) -> BpeVocabulary:
-    """Returns a vocabulary if further merges can be learned on top of it.
-
-    Raises:
-        InputError: it is not of byte-level BPE, or has no entries for some bytes of UTF-8.
-    """
-    if not isinstance(old, BpeVocabulary) or not old.parts.byte_level:
+def check_byte_level(old: object, path: str) -> BpeVocabulary:
+    """Returns a vocabulary; raises InputError if it is not of byte-level BPE."""
+    if not isinstance(old, BpeVocabulary) or not old.parts.byte_level or old.rules.byte_fallback:
         raise InputError(
-            f'{path} is not a vocabulary of byte-level BPE, which --extend needs; give '
+            f'{path} is not a vocabulary of byte-level BPE, which --extend and --shrink need; give '
             'a tokenizer.json of that kind'
         )
+    return old
+
+
+def check_extensible(old: BpeVocabulary, path: str) -> BpeVocabulary:
+    """Returns a vocabulary; raises InputError if it has no entries for some bytes of UTF-8."""
     missing = [byte for byte in _BYTES_OF_UTF8 if BYTE_TO_CHARACTER[byte] not in old.entries]
     if missing:
         raise InputError(

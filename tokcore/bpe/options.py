@@ -21,6 +21,7 @@ from tokcore.options import (
     option,
     path,
     positive,
+    recorded,
     special_tokens_option,
 )
 
@@ -41,11 +42,6 @@ _UNSUPPORTED = {
     'textbook': ('special_tokens', 'total_symbols'),
 }
 """The options that its file cannot hold, or that have no meaning for it."""
-
-_OF_LEARNING = (
-    'merges', 'min_count', 'max_piece_length', 'limit_alphabet', 'special_tokens', 'total_symbols',
-    'extend',
-)  # fmt: skip
 
 MOST_CELLS = (1 << 31) - 1
 """Symbols of words, and borders, that can be learned from at once."""
@@ -105,10 +101,9 @@ class BpeOptions(LearningOptions):
     )
 
     shrink: str | None = option(
-        'learn nothing: keep the entries of this vocabulary of byte-level BPE with which no token of the '
-        'counts changes its pieces, or the --vocab-size that text uses most; FILE is a tokenizer.json, '
-        "tiktoken's ranks, a tekken.json, or a folder with one; old and new ids are in OUTPUT.ids.npy and "
-        'OUTPUT.ids.json',
+        'keep the fewest entries of this vocabulary of byte-level BPE, as --extend takes it, with which no '
+        'token changes its pieces, or the --vocab-size most used; OUTPUT.ids.npy and OUTPUT.ids.json have the '
+        'old and new ids',
         path,
         'FILE',
         default=None,
@@ -127,11 +122,9 @@ class BpeOptions(LearningOptions):
 
     def __post_init__(self):
         if self.shrink is not None:
-            for name in _OF_LEARNING:
+            for name in recorded(self).keys() - {'shrink', 'vocab_size'}:
                 if getattr(self, name):
-                    raise InputError(
-                        f'{flag(name)} cannot go with --shrink, which learns nothing; leave it out'
-                    )
+                    raise InputError(f'{flag(name)} cannot go with --shrink; leave it out')
             return
         if (self.vocab_size is None) == (self.merges is None):
             wrong = 'is missing' if self.merges is None else 'and --merges say both when to end'
@@ -155,9 +148,8 @@ class BpeOptions(LearningOptions):
 
     @property
     def size_label(self) -> str:
-        if self.vocab_size is None:
-            return 'shrunk' if self.shrink is not None else f'merges-{self.merges}'
-        return str(self.vocab_size)
+        of_merges = 'shrunk' if self.merges is None else f'merges-{self.merges}'
+        return of_merges if self.vocab_size is None else str(self.vocab_size)
 
     @property
     def endings_beside(self) -> tuple[str, ...]:
@@ -165,27 +157,21 @@ class BpeOptions(LearningOptions):
 
     def for_manifest(self) -> dict[str, object]:
         options = super().for_manifest()
-        if self.old is not None:
+        for name in options.keys() & {'extend', 'shrink'}:
             # The content identifies the vocabulary; a path does not.
             digest = hashlib.sha256()
-            for path in self.old_files:
-                digest.update(read_vocabulary_file(path))
-            options['extend' if self.shrink is None else 'shrink'] = digest.hexdigest()
+            for file in self.old_files:
+                digest.update(read_vocabulary_file(file))
+            options[name] = digest.hexdigest()
         return options
 
     @property
-    def old(self) -> str | None:
-        """The file or folder of the vocabulary that `extend` or `shrink` names."""
-        return self.extend if self.shrink is None else self.shrink
-
-    @property
     def old_files(self) -> tuple[str, ...]:
-        """The files of the vocabulary that `old` names; the main one first."""
+        """The files of the vocabulary that `extend` or `shrink` names, a file or a folder; the main one first."""
         from tokcore.bpe.files import files_of_vocabulary
 
-        if self.old is None:
-            return ()
-        return files_of_vocabulary(local_vocabulary(self.old).path)
+        old = self.extend or self.shrink
+        return () if old is None else files_of_vocabulary(local_vocabulary(old).path)
 
     def rules(self, preset: str) -> BpeRules:
         """Returns a preset's rules, with these options in place of its own.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import logging
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,6 @@ from tokcore.encoding.hub_folders import (
     CONFIG_NAME,
     CONFIG_NAMES,
     TOKENIZER_NAME,
-    pattern_of_ranks,
     tokenizer_config,
 )
 from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
@@ -53,8 +51,6 @@ if typing.TYPE_CHECKING:
     from tokcore.encoding.encoder import DroppedCharacters, Encoder
     from tokcore.text.pre_tokenizer import PreTokenizer
     from tokcore.text.rows import Normalizer
-
-_LOGGER = logging.getLogger(__name__)
 
 Preset = Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
 Kind = Literal[Pattern, 'space', 'whitespace', 'bert', 't2t']
@@ -319,7 +315,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         Raises:
             InputError: it cannot be extended by tokens of this scheme, or is as large as wanted.
         """
-        path, old = self._extensible(options)
+        path, old = self._old(options)
         size = options.vocab_size
         if size is not None and size < old.vocab_size:
             raise InputError(
@@ -329,25 +325,16 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             return old
         return dataclasses.replace(old, parts=old.parts.with_whole_texts())
 
-    def _extensible(self, options: BpeOptions) -> tuple[str, BpeVocabulary]:
-        """Returns the file and the vocabulary that `--extend` names; raises InputError for others."""
-        from tokcore.bpe.extension import check_extensible
+    def _old(self, options: BpeOptions) -> tuple[str, BpeVocabulary]:
+        """Returns the file and the vocabulary that options name; raises InputError for others."""
+        from tokcore.bpe.extension import check_byte_level, check_extensible
 
         path = options.old_files[0]
-        return path, check_extensible(self.parse(read_vocabulary_file(path), path), path)
-
-    def _old(self, options: BpeOptions) -> tuple[str, BpeVocabulary]:
-        """Returns the file and the vocabulary that `--extend` or `--shrink` names."""
-        if options.shrink is None:
-            return self._extensible(options)
-        from tokcore.bpe.shrinking import read_shrinkable
-
-        path, given = options.old_files[0], None if self == SCHEME else self.patterns[0]
-        pattern = pattern_of_ranks(path) or given
-        return path, read_shrinkable(path, read_vocabulary_file(path), pattern)
+        old = check_byte_level(self.parse(read_vocabulary_file(path), path), path)
+        return path, old if options.extend is None else check_extensible(old, path)
 
     def for_learning(self, options: BpeOptions) -> BpeScheme:
-        if options.old is None:
+        if not options.old_files:
             return self
         path, old = self._old(options)
         configured = self.configured_for(old)
@@ -358,20 +345,16 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         if self in (SCHEME, BpeScheme(pre_tokenizer_kind='none')):
             return configured
         raise InputError(
-            f'{path} is for {configured.rules}, and the options give {self.rules}; leave them out'
-            + (
-                ', or give --pre-tokenizer none alone, for merges across tokens'
-                if options.extend
-                else ''
-            )
+            f'{path} is for {configured.rules}, and the options give {self.rules}; leave them out, or give '
+            '--pre-tokenizer none alone with --extend, for merges across tokens'
         )
 
     def files_beside(self, vocabulary: AnyVocabulary, options: BpeOptions) -> Mapping[str, bytes]:
         if options.shrink is None or not isinstance(vocabulary, BpeVocabulary):
             return {}
-        from tokcore.bpe.shrinking import id_map_files
+        from tokcore.bpe.shrinking import id_maps
 
-        return id_map_files(self._old(options)[1], vocabulary)
+        return dict(zip(options.endings_beside, id_maps(self._old(options)[1], vocabulary)))
 
     def learn(
         self, table: TokenTable, options: BpeOptions, report: Progress
@@ -380,7 +363,9 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
 
         self.check(options)
         if options.shrink is not None:
-            return self._shrunk(table, options)
+            from tokcore.bpe.shrinking import shrink
+
+            return Learned(shrink(table, self._old(options)[1], options.vocab_size))
         rules = self.rules_of_merges(options)
         with reported_merges(rules, report) as on_merges:
             if options.extend is None:
@@ -391,24 +376,11 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             extended = extend_merges(table, old, rules, on_merges)
             return Learned(extended, smallest_size=old.vocab_size)
 
-    def _shrunk(self, table: TokenTable, options: BpeOptions) -> Learned[AnyVocabulary]:
-        from tokcore.bpe.shrinking import share_of_text, shrink
-
-        _, old = self._old(options)
-        vocabulary, is_changed = shrink(table, old, options.vocab_size)
-        _LOGGER.info(
-            '%d of %d entries are kept; the pieces of %s of the text change',
-            vocabulary.vocab_size,
-            len({*old.pieces} - {''}),
-            f'{share_of_text(table, is_changed):.3%}' if is_changed.any() else 'nothing',
-        )
-        return Learned(vocabulary)
-
     def reason_against_rounds(self, options: BpeOptions) -> str | None:
         from tokcore.bpe.cutting import reason_against_cutting
 
         if options.shrink is not None:
-            return 'a vocabulary is shrunk by all tokens at once'
+            return 'nothing is learned with --shrink'
         if options.extend is not None:
             from tokcore.bpe import extension
 
@@ -439,7 +411,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             return self.learned_from(learned, options)
 
     def rules_of_merges(self, options: BpeOptions) -> BpeRules:
-        """Returns the rules of learning: of superwords where merges reach across the words of an old vocabulary."""
+        """Returns the rules of learning; merges across the words of an old vocabulary make superwords."""
         superwords = options.extend is not None and self.patterns == ('none',)
         return dataclasses.replace(options.rules(self.preset), superwords=superwords)
 

@@ -7,8 +7,6 @@ import dataclasses
 import functools
 
 from tokcore.bpe.files import forget_json, is_plain_bpe, is_tokenizer_json, json_object, read_json
-from tokcore.bpe.last_merges import merges_of_ranks
-from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.encoding.vocabulary import without_mark
 from tokcore.errors import InputError
 from tokcore.foreign_tokenizers.ranks import (
@@ -64,26 +62,6 @@ def _parse_file(data: bytes, path: str, pattern: str | None) -> PretrainedVocabu
         f"{path} is not a tokenizer's file that is known; give a tokenizer.json, a tekken.json, a "
         'SentencePiece model, or a file of tiktoken, lines of a token in base64 and its rank'
     )
-
-
-def ranks_with_merges(data: bytes, path: str, pattern: str | None) -> BpeVocabulary | None:
-    """Returns tiktoken's ranks or a tekken.json with merges; None for a file of another kind.
-
-    Raises:
-        InputError: as `parse_pretrained`, the file is a SentencePiece model, or a tokenizer.json cannot have
-            its pattern.
-    """
-    data = without_mark(data)
-    if is_sentencepiece_file(data):
-        raise InputError(f'{path} is a SentencePiece model; --shrink is for byte-level BPE')
-    file = json_object(data)
-    if not (is_tiktoken_file(data) if file is None else is_tekken(file)):
-        return None
-    ranks = parse_pretrained(data, path, pattern if file is None else None)
-    try:
-        return merges_of_ranks(ranks, pattern or '' if file is None else file['config']['pattern'])
-    except ValueError as error:
-        raise InputError(f'{path} cannot become a tokenizer.json: {error}; give one') from None
 
 
 def is_pretrained_file(data: bytes) -> bool:
