@@ -1,12 +1,13 @@
 """A smaller vocabulary of byte-level BPE, with which the tokens of a corpus keep their pieces.
 
-The tokens are encoded, and the entries that they become are kept, with the two parts that the last merge
-of each joins, and the parts of these; bytes and added tokens stay, so that any text has ids. The merges
-between kept entries stay in their order.
+The tokens are encoded, and the entries that they become are kept. So are the two parts that the last merge
+of each joins, and the parts of these, unless only whole tokens are the entry and need no merges
+(`ignore_merges`). Bytes and added tokens stay, so that any text has ids. The merges between kept entries
+stay in their order.
 
 No token changes: the merge that is made next is the one of lowest rank, the leftmost of several. A merge
 that was made in a token is kept, and one that is left out was not the lowest at any step, so the same
-merges are made, and at the end none is possible, as before. A token that is an entry (`ignore_merges`)
+merges are made, and at the end none is possible, as before. A token that is an entry
 stays one, and no token becomes one.
 """
 
@@ -14,6 +15,7 @@ import dataclasses
 import io
 import json
 import logging
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -54,9 +56,11 @@ def shrink(table: TokenTable, old: BpeVocabulary, size: int | None) -> BpeVocabu
         raise OverflowError('the text of the counts has more than 2^62 bytes')
     before = encoded_tokens(table, old)
     pieces = np.diff(before.offsets)
-    used = np.zeros(old.vocab_size, np.int64)
-    np.add.at(used, before.ids, np.repeat(np.maximum(table.counts, 1), pieces))
-    smaller, new_ids = _with_entries(old, _kept_entries(used.tolist(), old, size))
+    used = np.zeros((2, old.vocab_size), np.int64)
+    need_merges = (pieces > 1) | (not old.rules.ignore_merges)
+    uses = np.repeat([need_merges, np.maximum(table.counts, 1)], pieces, axis=1)
+    np.add.at(used, (uses[0], before.ids), uses[1])
+    smaller, new_ids = _with_entries(old, _kept_entries(*used.tolist(), old, size))
     after = encoded_tokens(table, smaller)
     is_changed = np.diff(after.offsets) != pieces
     is_compared = np.repeat(~is_changed, pieces)
@@ -103,19 +107,23 @@ def last_merge(
     return None
 
 
-def _kept_entries(used: list[int], old: BpeVocabulary, size: int | None) -> list[str]:
+def _kept_entries(
+    whole: list[int], made: list[int], old: BpeVocabulary, size: int | None
+) -> list[str]:
     """Returns the entries to keep.
 
     Args:
-        used: by id, how often text has each as a piece; gets how often text makes each at all.
+        whole: by id, how often each is a token that needs no merges.
+        made: by id, how often each is another piece; gets how often merges make it at all.
         old: the vocabulary.
         size: as of `shrink`.
     """
     ids, ranks = old.entries, {pair: rank for rank, pair in enumerate(old.merges)}
     for entry in sorted(ids, key=len, reverse=True):
-        if count := used[ids[entry]]:
+        if count := made[ids[entry]]:
             for part in last_merge(entry, lambda *pair: ranks.get(pair)) or ():
-                used[ids[part]] += count
+                made[ids[part]] += count
+    used = [*map(operator.add, whole, made)]
     added = {token.content for token in old.added}
     fixed = {*CHARACTER_TO_BYTE, old.rules.unk_token, *added} & ids.keys()
     if size is None:
@@ -126,7 +134,7 @@ def _kept_entries(used: list[int], old: BpeVocabulary, size: int | None) -> list
             f'--vocab-size {size} is not from {least}, the bytes and added tokens, which stay, to the {most} '
             'entries that there are; give another, or leave it out'
         )
-    # No entry comes before its parts, which text makes as often, and which are shorter.
+    # No entry that merges make comes before its parts: they are made as often, and are shorter.
     others = sorted(
         ids.keys() - fixed, key=lambda entry: (-used[ids[entry]], len(entry), ids[entry])
     )
