@@ -136,6 +136,7 @@ class _LearningKeywords(TypedDict, total=False):
     limit_alphabet: int | None
     total_symbols: bool
     extend: Path | None
+    shrink: Path | None
 
 
 class BuildKeywords(
@@ -258,6 +259,9 @@ class BuildKeywords(
         their ends too
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
+    shrink: keep the fewest entries of this vocabulary of byte-level BPE, as --extend takes it,
+        with which no token changes its pieces, or the --vocab-size most used; OUTPUT.ids.npy
+        and OUTPUT.ids.json have the old and new ids
     shared_vocab: learn one vocabulary from both sides (default: one for each side)
     vocab_languages: how the names of the vocabularies of source and target end, as en,zh, where
         the problems of Tensor2Tensor look for them (default: inputs,targets)
@@ -502,6 +506,9 @@ class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=Fal
         their ends too
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
+    shrink: keep the fewest entries of this vocabulary of byte-level BPE, as --extend takes it,
+        with which no token changes its pieces, or the --vocab-size most used; OUTPUT.ids.npy
+        and OUTPUT.ids.json have the old and new ids
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
     max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory

@@ -123,7 +123,7 @@ def _with_merges(
 
 def check_byte_level(old: object, path: str) -> BpeVocabulary:
     """Returns a vocabulary; raises InputError if it is not of byte-level BPE."""
-    if not isinstance(old, BpeVocabulary) or not old.parts.byte_level or old.rules.byte_fallback:
+    if not isinstance(old, BpeVocabulary) or not old.parts.byte_level:
         raise InputError(
             f'{path} is not a vocabulary of byte-level BPE, which --extend and --shrink need; give '
             'a tokenizer.json of that kind'

@@ -306,8 +306,10 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             self.normalizer  # noqa: B018 - it raises the error
         if options.extend is not None:
             self.old_vocabulary(options)
-        if options.shrink is not None:
-            self._old(options)
+        if options.shrink is not None and self._old(options)[1].rules.byte_fallback:
+            raise InputError(
+                f'{options.shrink} has byte_fallback, which --shrink does not know; give another'
+            )
 
     def old_vocabulary(self, options: BpeOptions) -> BpeVocabulary:
         """Returns the vocabulary that `--extend` names, with the patterns that the result has.
@@ -342,7 +344,8 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             configured = dataclasses.replace(configured, pattern=(), pre_tokenizer_kind='none')
         if self.rules == configured.rules and self.preset not in CODES:
             return self
-        if self in (SCHEME, BpeScheme(pre_tokenizer_kind='none')):
+        lines = BpeScheme(pre_tokenizer_kind='none')
+        if self == SCHEME or (self == lines and options.extend is not None):
             return configured
         raise InputError(
             f'{path} is for {configured.rules}, and the options give {self.rules}; leave them out, or give '

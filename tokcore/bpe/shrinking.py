@@ -79,7 +79,8 @@ def shrink(table: TokenTable, old: BpeVocabulary, size: int | None) -> BpeVocabu
 
 def id_maps(old: BpeVocabulary, smaller: BpeVocabulary) -> tuple[bytes, bytes]:
     """Returns the old and the new id of each entry, int64[entries, 2], as .npy and as JSON."""
-    pairs = [[old.id_of(piece), id_] for id_, piece in enumerate(smaller.pieces)]
+    old_ids = {piece: id_ for id_, piece in enumerate(old.pieces)}
+    pairs = [[old_ids[piece], id_] for id_, piece in enumerate(smaller.pieces)]
     array = io.BytesIO()
     np.save(array, np.array(pairs, np.int64))
     return array.getvalue(), json.dumps(pairs).encode()
@@ -147,7 +148,7 @@ def _with_entries(old: BpeVocabulary, kept: Collection[str]) -> tuple[BpeVocabul
     numbers = dict(entries)
     for token in old.added:  # readers number these after the entries, unless they are entries
         numbers.setdefault(token.content, len(numbers))
-    by_id = {old.id_of(content): id_ for content, id_ in numbers.items()}
+    by_id = {id_: numbers[piece] for id_, piece in enumerate(old.pieces) if piece in numbers}
     components = {**old.parts.components}
     components['post_processor'] = _renumbered(components.get('post_processor'), by_id)
     smaller = BpeVocabulary(
@@ -160,7 +161,7 @@ def _with_entries(old: BpeVocabulary, kept: Collection[str]) -> tuple[BpeVocabul
     return smaller, np.array([by_id.get(id_, -1) for id_ in range(old.vocab_size)], np.int64)
 
 
-def _renumbered(part: Any, by_id: Mapping[int | None, int]) -> Any:
+def _renumbered(part: Any, by_id: Mapping[int, int]) -> Any:
     """Returns a post-processor, or a part of one, with other ids."""
     match part:
         case {'ids': [*ids]}:

@@ -253,7 +253,7 @@ def test_the_old_ids_by_the_new_ones(tmp_path):
     [
         ({'type': 'WordPiece'}, 'the model WordPiece'),
         ({'type': 'Unigram'}, 'the model Unigram'),
-        ({'byte_fallback': True}, 'not a vocabulary of byte-level BPE'),
+        ({'byte_fallback': True}, 'has byte_fallback, which --shrink does not know'),
     ],
 )
 def test_other_models_are_refused(tmp_path, model, said):
@@ -261,7 +261,7 @@ def test_other_models_are_refused(tmp_path, model, said):
     file = json.loads(learn_vocabulary(['abab'], 'bpe', merges=2).vocabulary.dump())
     path.write_text(json.dumps({**file, 'model': {**file['model'], **model}}))
     with pytest.raises(InputError, match=said):
-        BpeScheme().for_learning(BpeOptions(shrink=str(path)))
+        BpeScheme().check(BpeOptions(shrink=str(path)))
 
 
 def test_what_does_not_go_with_it(tmp_path):
