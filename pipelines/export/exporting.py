@@ -45,7 +45,7 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.process_end import temporary_folder
-from tokcore.text.byte_level import ALPHABET, spelled, token_bytes
+from tokcore.text.byte_level import ALPHABET, token_bytes
 from tokcore.text.expressions import fancy_regex
 from tokcore.text.patterns import DEFINITIONS, PATTERNS, named_pattern
 from tokcore.tokenizers import BpeTokenizer, tokenizer_of
@@ -236,18 +236,16 @@ def _of_ranks(
         _refuse(target, f'{pattern!r:.80} is written for another engine of expressions')
     if {token.content for token in vocabulary.added} & vocabulary.entries.keys():
         _refuse(target, 'a special token is spelled as the bytes of another token')
-    ids = {token_bytes(entry): id_ for entry, id_ in vocabulary.entries.items()}
-    pairs = (
-        last_merge(
-            [token[place : place + 1] for place in range(len(token))],
-            lambda left, right: ids.get(left + right),
-        )
-        for token in sorted(ids, key=ids.__getitem__)
+    ids = vocabulary.entries
+    tokens = sorted(ids, key=ids.__getitem__)
+    merges = filter(
+        None, (last_merge(token, lambda *pair: ids.get(''.join(pair))) for token in tokens)
     )
-    merges = tuple((spelled(pair[0]), spelled(pair[1])) for pair in pairs if pair)
-    entries = {**{token.content: token.id for token in vocabulary.added}, **vocabulary.entries}
+    entries = {**{token.content: token.id for token in vocabulary.added}, **ids}
     rules = ModelRules(ignore_merges=True)
-    return BpeVocabulary(entries, merges, vocabulary.added, TokenizerParts.of((name,)), rules)
+    return BpeVocabulary(
+        entries, tuple(merges), vocabulary.added, TokenizerParts.of((name,)), rules
+    )
 
 
 _WORDS: Mapping[str, Any] = {

@@ -17,7 +17,7 @@ import json
 import logging
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +33,6 @@ _NEVER = 1 << 31
 """Above all ranks."""
 
 _MOST_BYTES = 1 << 62
-
-_String = TypeVar('_String', str, bytes)
 
 
 def shrink(table: TokenTable, old: BpeVocabulary, size: int | None) -> BpeVocabulary:
@@ -60,7 +58,7 @@ def shrink(table: TokenTable, old: BpeVocabulary, size: int | None) -> BpeVocabu
     need_merges = (pieces > 1) | (not old.rules.ignore_merges)
     uses = np.repeat([need_merges, np.maximum(table.counts, 1)], pieces, axis=1)
     np.add.at(used, (uses[0], before.ids), uses[1])
-    smaller, new_ids = _with_entries(old, _kept_entries(*used.tolist(), old, size))
+    smaller, new_ids = _with_entries(old, _kept_entries(used.tolist(), old, size))
     after = encoded_tokens(table, smaller)
     is_changed = np.diff(after.offsets) != pieces
     is_compared = np.repeat(~is_changed, pieces)
@@ -87,8 +85,8 @@ def id_maps(old: BpeVocabulary, smaller: BpeVocabulary) -> tuple[bytes, bytes]:
 
 
 def last_merge(
-    symbols: Sequence[_String], rank_of: Callable[[_String, _String], int | None]
-) -> tuple[_String, _String] | None:
+    symbols: Sequence[str], rank_of: Callable[[str, str], int | None]
+) -> tuple[str, str] | None:
     """Returns the two parts of an entry that are merged into it; None if merges end before.
 
     They are the same in every text: as long as no merge has crossed the ends of the entry's bytes, the
@@ -108,17 +106,16 @@ def last_merge(
     return None
 
 
-def _kept_entries(
-    whole: list[int], made: list[int], old: BpeVocabulary, size: int | None
-) -> list[str]:
+def _kept_entries(uses: list[list[int]], old: BpeVocabulary, size: int | None) -> list[str]:
     """Returns the entries to keep.
 
     Args:
-        whole: by id, how often each is a token that needs no merges.
-        made: by id, how often each is another piece; gets how often merges make it at all.
+        uses: by id, how often each entry is a token that needs no merges, and how often it is another
+            piece, to which is added how often merges make it on the way.
         old: the vocabulary.
         size: as of `shrink`.
     """
+    whole, made = uses
     ids, ranks = old.entries, {pair: rank for rank, pair in enumerate(old.merges)}
     for entry in sorted(ids, key=len, reverse=True):
         if count := made[ids[entry]]:
@@ -126,7 +123,7 @@ def _kept_entries(
                 made[ids[part]] += count
     used = [*map(operator.add, whole, made)]
     added = {token.content for token in old.added}
-    fixed = {*CHARACTER_TO_BYTE, old.rules.unk_token, *added} & ids.keys()
+    fixed = ids.keys() & {*CHARACTER_TO_BYTE, old.rules.unk_token, *added}
     if size is None:
         return [entry for entry in ids if entry in fixed or used[ids[entry]]]
     least, most = len(fixed | added), len(ids.keys() | added)
@@ -170,6 +167,6 @@ def _renumbered(part: Any, by_id: Mapping[int, int]) -> Any:
             return [token, by_id.get(id_, id_)]
         case {**members}:
             return {name: _renumbered(member, by_id) for name, member in members.items()}
-        case [*members]:
-            return [_renumbered(member, by_id) for member in members]
+        case [*parts]:
+            return [_renumbered(each, by_id) for each in parts]
     return part
