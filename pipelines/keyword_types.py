@@ -136,7 +136,7 @@ class _LearningKeywords(TypedDict, total=False):
     limit_alphabet: int | None
     total_symbols: bool
     extend: Path | None
-    temperature: str | None
+    shrink: Path | None
 
 
 class BuildKeywords(
@@ -259,6 +259,9 @@ class BuildKeywords(
         their ends too
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
+    shrink: keep the fewest entries of this vocabulary of byte-level BPE, as --extend takes it,
+        with which no token changes its pieces, or the --vocab-size most used; OUTPUT.ids.npy
+        and OUTPUT.ids.json have the old and new ids
     shared_vocab: learn one vocabulary from both sides (default: one for each side)
     vocab_languages: how the names of the vocabularies of source and target end, as en,zh, where
         the problems of Tensor2Tensor look for them (default: inputs,targets)
@@ -266,9 +269,6 @@ class BuildKeywords(
         Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
         uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
         all is counted)
-    temperature: weight each dataset by its share of all bytes to the power of 1/T, as
-        multilingual BERT and XLM do: with 1 each counts as it is, and the larger T is, the more
-        small ones count (default: no weights)
     template: what surrounds each row's ids ($A), as '[CLS] $A [SEP]' (default: the scheme's; of
         lines, nothing)
     max_word_length: words of more than N characters are unknown, from 1 to 2^31 - 1 (default:
@@ -449,17 +449,13 @@ class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=Fal
         nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
         none, or those of the job file)
     counts: instead of text: folders of `tokbeam count`, Parquet files with columns token and
-        count, or text with a token and its count on a line; each may have a weight, as en=0.7,
-        or a whole factor, as en=2x
+        count, or text with a token and its count on a line
     side: which side of the pairs is counted (default: both)
     output: vocabulary file to write
     vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
         Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
         uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
         all is counted)
-    temperature: weight each dataset by its share of all bytes to the power of 1/T, as
-        multilingual BERT and XLM do: with 1 each counts as it is, and the larger T is, the more
-        small ones count (default: no weights)
     scheme: how text becomes ids (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
         code of the paper does (default: bert)
@@ -510,6 +506,9 @@ class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=Fal
         their ends too
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
+    shrink: keep the fewest entries of this vocabulary of byte-level BPE, as --extend takes it,
+        with which no token changes its pieces, or the --vocab-size most used; OUTPUT.ids.npy
+        and OUTPUT.ids.json have the old and new ids
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
     max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory

@@ -103,6 +103,9 @@ class LearningKeywords(TypedDict, total=False):
         their ends too
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
+    shrink: keep the fewest entries of this vocabulary of byte-level BPE, as --extend takes it,
+        with which no token changes its pieces, or the --vocab-size most used; OUTPUT.ids.npy
+        and OUTPUT.ids.json have the old and new ids
     """
 
     vocab_size: int | None
@@ -118,6 +121,7 @@ class LearningKeywords(TypedDict, total=False):
     limit_alphabet: int | None
     total_symbols: bool
     extend: Path | None
+    shrink: Path | None
 
 
 class EncodingKeywords(TypedDict, total=False):

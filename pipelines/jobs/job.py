@@ -266,6 +266,8 @@ class BuildJob:
         """The files of the result: vocabularies with what belongs to them, and shards."""
         names = list(self.vocabulary_names.values())
         ids = [self.reading.scheme.entries_name(name) for name in names]
+        endings = self.learning.endings_beside if self.learning else ()
+        ids += [name + ending for name in names for ending in endings]
         tokenizers = [
             path
             for side in self.vocabulary_names
@@ -441,7 +443,8 @@ class VocabJob:
         """The files of the result, seen from the folder of the output: the vocabulary is the first."""
         name = os.path.basename(self.output)
         others = tokenizer_paths(self.tokenizer_folder, self.scheme)
-        return [name, *(other for other in others if other != name)]
+        beside = [name + ending for ending in self.learning.endings_beside]
+        return [name, *beside, *(other for other in others if other != name)]
 
     def key(self) -> StageKey:
         """Returns what the vocabulary depends on."""

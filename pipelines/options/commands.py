@@ -477,6 +477,8 @@ def finish_options(
         InputError: an option does not go with the others, or is missing.
     """
     defaults = {each.key: each.default for each in command.options}
+    implied = [each.option.implies for each in command.options if given.get(each.key)]
+    given = {**dict(filter(None, implied)), **given}
     values: dict[str, object] = {}
     missing = []
     for group in command.groups:

@@ -128,7 +128,7 @@ class FirstSymbols:
     Attributes:
         entries: by id, as files spell them.
         strings: by id, the UTF-8 or the bytes of each; b'' if no word can have it.
-        units: int32[n], 1 for bytes and characters, else 0.
+        units: int64[n], of `Learning`: 1 for bytes and characters, else 0.
         ids: int32[256], the symbol of each byte; or int32[2, code points], that of each character
             within a word and at its end, -1 where it is left out of words.
         characters: as of `LearnedMerges`.
@@ -222,7 +222,7 @@ def symbols_of_characters(occur: np.ndarray, totals: np.ndarray, rules: BpeRules
 
 
 def _units(ids: np.ndarray, symbols: int) -> np.ndarray:
-    units = np.zeros(symbols, np.int32)
+    units = np.zeros(symbols, np.int64)
     units[ids[ids >= 0]] = 1
     return units
 
@@ -234,7 +234,8 @@ class Learning:
         first: the symbols before any merge.
         rules: which pair is merged next, and when training ends.
         strings: the string of each symbol, in bytes; b'' if no word can have it.
-        units: int32[symbols], the length of each in bytes or characters; 0 while no word has it.
+        units: int64[symbols], the length of each in bytes or characters, 0 while no word has it, and more
+            for superwords; see `joined_units`.
         pairs: int64[merges], left << 32 | right of each merge.
         counts: int64[merges], of each pair when it was merged.
         min_count: pairs that occur less often are never merged.
@@ -289,8 +290,8 @@ class Learning:
                 ids[string] = len(self.strings)
                 self.strings.append(string)
                 units.append(0)
-            units[ids[string]] = units[left] + units[right]
-        self.units = np.array(units, np.int32)
+            units[ids[string]] = kernels.joined_units(units[left], units[right])
+        self.units = np.array(units, np.int64)
         self.pairs, self.counts = pairs, counts
 
     def products(self, pairs: np.ndarray) -> np.ndarray:

@@ -49,6 +49,11 @@ _CELLS_AHEAD = 16
 _PAIRS_AHEAD = 8
 """Neighbors between asking for the slots of their pairs and reading them."""
 
+MOST_WORDS, _WORDS = 4, 7
+BEGINS_BLANK, ENDS_BLANK, ENDS_COLON, COLON_BLANK = (1 << bit for bit in range(35, 39))
+"""What units say of a string: whether it begins or ends with a space, ends with a colon, and has a colon
+before a space."""
+
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 _0, _1, _8, _32 = (np.uint64(number) for number in (0, 1, 8, 32))
 _RIGHT = (1 << 32) - 1
@@ -71,7 +76,9 @@ class Symbols(NamedTuple):
     strings: np.ndarray  # uint8: all strings, and a margin
     starts: np.ndarray  # int64: where its string starts in `strings`
     lengths: np.ndarray  # int32: of the string; 0 if no word can have it
-    units: np.ndarray  # int32: its length in bytes or characters; 0 while no word has it
+    units: (
+        np.ndarray
+    )  # int64: its length in bytes or characters; 0 while no word has it; see `joined_units`
     spans: np.ndarray  # int32: its cells
     prefixes: np.ndarray  # uint64: its first eight bytes, big-endian
     slots: np.ndarray  # int32[2^k], a hash table by string: symbol + 1, or 0
@@ -233,7 +240,7 @@ def _merged_symbol(pair, symbols, state):
         state[STRING_BYTES] = end
         state[SYMBOLS] += 1
     left, right = _left_of(pair), _right_of(pair)
-    symbols.units[merged] = symbols.units[left] + symbols.units[right]
+    symbols.units[merged] = joined_units(symbols.units[left], symbols.units[right])
     if not is_new:
         state[ALIAS] = merged
         merged = state[SYMBOLS]
@@ -526,8 +533,36 @@ def _occurs_at(cell, pair, words, symbols):
 
 @kernel_without_allocation
 def may_merge(left, right, symbols, max_piece_length):
-    units = np.int64(symbols.units[left]) + symbols.units[right]
-    return units < max_piece_length or units == 2
+    return may_join(symbols.units[left], symbols.units[right], max_piece_length)
+
+
+@kernel_without_allocation
+def may_join(left, right, max_piece_length):
+    """Whether symbols may be merged, by the units of both."""
+    units = joined_units(left, right)
+    length = units & _RIGHT
+    if units & COLON_BLANK or units >> 32 & _WORDS > MOST_WORDS:
+        return False
+    return length < max_piece_length or length == 2
+
+
+@kernel_without_allocation
+def joined_units(left, right):
+    """Returns the units of the result of a merge, by those of its parts.
+
+    They are its length, and for `BpeRules.superwords` its words, of which none are counted after the
+    fifth, times 2^32, and the four bits above.
+    """
+    units = (left & _RIGHT) + (right & _RIGHT)
+    if left >> 32 == 0:
+        return units
+    words = (left >> 32 & _WORDS) + (right >> 32 & _WORDS)
+    if left & ENDS_BLANK == 0 and right & BEGINS_BLANK == 0:
+        words -= 1
+    if left & ENDS_COLON and right & BEGINS_BLANK:
+        units |= COLON_BLANK
+    units |= min(words, MOST_WORDS + 1) << 32 | (left | right) & COLON_BLANK
+    return units | left & BEGINS_BLANK | right & (ENDS_BLANK | ENDS_COLON)
 
 
 @kernel_without_allocation
