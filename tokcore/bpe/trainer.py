@@ -274,7 +274,7 @@ class Learning:
         if self.is_complete:
             return
         before = len(self.pairs)
-        trainer = _Trainer(words, self, min_count, self._max_merges - before)
+        trainer = Trainer(words, self, min_count, self._max_merges - before)
         trainer.train(lambda merges: on_merges(before + merges) if on_merges else None)
         trainer.store(self)
 
@@ -324,16 +324,35 @@ def _spelled(string: bytes, rules: BpeRules) -> str:
     return spelled(string) if rules.byte_level else string.decode()
 
 
-class _Trainer:
-    """The words, and the pairs and counts that merges update."""
+class Trainer:
+    """The words, and the pairs and counts that merges update.
 
-    def __init__(self, words: TokenTable, learning: Learning, min_count: int, max_merges: int):
+    Either `train` makes all merges, or `list_all` begins and `merge` makes each.
+
+    Args:
+        words: all merges so far are made in them.
+        learning: the symbols so far.
+        min_count: pairs that occur less often are not merged by `train`.
+        max_merges: that may be made.
+        of_several: whether merges are of other words too, so that there may be more symbols than here.
+    """
+
+    def __init__(
+        self,
+        words: TokenTable,
+        learning: Learning,
+        min_count: int,
+        max_merges: int,
+        of_several: bool = False,
+    ):
         rules = self._rules = learning.rules
         self._min_count = min_count
         self._state = np.zeros(8, np.int64)
         self._first = len(learning.strings)
         most = self._first + max_merges if rules.vocab_size is None else rules.vocab_size
-        self._words, self._symbols = _lay_out(words, learning, most, self._state)
+        # A symbol of this text alone takes a cell of it.
+        at_once = most if of_several else min(most, self._first + count_cells(words))
+        self._words, self._symbols = _lay_out(words, learning, at_once, self._state)
         self._neighbors = _neighbors(len(self._symbols.starts), self._words.cells[:0])
         self._most_merges = min(max_merges, most - self._first)
         self._merges = Merges(np.zeros(_PAUSE, np.int64), np.zeros(_PAUSE, np.int64))
@@ -367,16 +386,58 @@ class _Trainer:
                 case kernels.EXHAUSTED | kernels.DUPLICATE_SYMBOL:
                     compact_cells(self._words, self._symbols, state)
                     has_pairs = self._list_pairs(lower_threshold=reason == kernels.EXHAUSTED)
-                case kernels.SYMBOLS_FULL:
-                    self._grow_symbols()
-                case kernels.PAIRS_FULL:
-                    self._grow_pairs()
-                case kernels.OCCURRENCES_FULL:
-                    self._grow_occurrences()
-                case _:
+                case kernels.PAUSED:
                     self._grow_merges()
                     on_merges(int(state[kernels.MERGES]))
+                case _:
+                    self._grow(reason)
         on_merges(int(state[kernels.MERGES]))
+
+    def list_all(self) -> None:
+        """Lists all pairs, so that `merge` takes any of them."""
+        self._config = self._config._replace(threshold=1)
+        self._list_pairs(lower_threshold=False)
+
+    def most_frequent(self) -> tuple[int, int]:
+        """Returns the pair to merge next, as of `Learning.pairs`, and its count; (-1, 0) if there is none."""
+        index = kernels.most_frequent(
+            self._words, self._symbols, self._pairs, self._queue, self._config, self._state
+        )
+        return (self._pairs.keys[index], self._pairs.counts[index]) if index >= 0 else (-1, 0)
+
+    def merge(self, pair: int) -> int:
+        """Merges a pair, which need not occur; returns how many symbols the text has less."""
+        while True:
+            reason, merged = kernels.merge_pair(
+                pair, self._words, self._symbols, self._pairs, self._queue, self._neighbors,
+                self._config, self._state,
+            )  # fmt: skip
+            if reason == kernels.DUPLICATE_SYMBOL:
+                compact_cells(self._words, self._symbols, self._state)
+                self._list_pairs(lower_threshold=False)
+            elif reason != kernels.PAUSED:
+                self._grow(reason)
+                continue
+            return int(merged)
+
+    @property
+    def size(self) -> int:
+        """How many symbols there are."""
+        return int(self._state[kernels.SYMBOLS])
+
+    @property
+    def added(self) -> list[bytes]:
+        """The strings of the symbols that merges have added."""
+        return self._strings(range(self._first, self.size))
+
+    def _grow(self, reason: int) -> None:
+        match reason:
+            case kernels.SYMBOLS_FULL:
+                self._grow_symbols()
+            case kernels.PAIRS_FULL:
+                self._grow_pairs()
+            case _:
+                self._grow_occurrences()
 
     def _list_pairs(self, lower_threshold: bool) -> bool:
         """Counts all pairs and lists those above the threshold; returns whether there are any."""
@@ -462,9 +523,9 @@ class _Trainer:
 
     def store(self, learning: Learning) -> None:
         """Adds the merges and their results to what is learned."""
-        symbols, merges = int(self._state[kernels.SYMBOLS]), int(self._state[kernels.MERGES])
-        learning.strings += self._strings(range(self._first, symbols))
-        learning.units = self._symbols.units[:symbols].copy()
+        merges = int(self._state[kernels.MERGES])
+        learning.strings += self.added
+        learning.units = self._symbols.units[: self.size].copy()
         learning.pairs = np.concatenate([learning.pairs, self._merges.pairs[:merges]])
         learning.counts = np.concatenate([learning.counts, self._merges.counts[:merges]])
 
@@ -500,9 +561,9 @@ def _resized(array: np.ndarray, room: int) -> np.ndarray:
 
 
 def _lay_out(
-    words: TokenTable, learning: Learning, most_symbols: int, state: np.ndarray
+    words: TokenTable, learning: Learning, symbols_at_once: int, state: np.ndarray
 ) -> tuple[Words, Symbols]:
-    """Returns words as cells, and their symbols."""
+    """Returns words as cells, and their symbols, of which there are going to be so many."""
     lengths = np.array([len(string) for string in learning.strings], np.int32)
     size = count_cells(words)
     if size > MOST_CELLS:
@@ -510,7 +571,6 @@ def _lay_out(
             f'the distinct tokens have {size:,} symbols and borders, but merges are learned from fewer '
             'than 2^31; leave out the rarest tokens'
         )
-    symbols_at_once = min(most_symbols, len(lengths) + size)
     for dtype in _CELLS:
         inside, first_index = np.iinfo(dtype).max - 1, (np.iinfo(dtype).max + 1) // 2
         large = words.counts >= first_index
