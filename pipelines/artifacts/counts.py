@@ -118,11 +118,13 @@ class CountFiles:
         partitions: how many there are, if they are all partitions of one count, in their order.
         stated: by path the CRC-32C of those that a manifest lists, which is compared before
             anything else is made of a file.
+        arguments: how many of the files each argument names.
     """
 
     files: tuple[StoredFile, ...]
     partitions: int = 0
     stated: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    arguments: tuple[int, ...] = ()
 
     def __getstate__(self) -> dict[str, object]:
         # Workers read their files themselves.
@@ -223,6 +225,22 @@ def read_counts_or_empty(counts: CountFiles, unstorable: str = '') -> TokenTable
         raise InputError(f'{error}; divide the counts in {_names(counts)}') from error
 
 
+def read_counts_apart(counts: CountFiles, unstorable: str = '') -> list[TokenTable]:
+    """Reads count files as `read_counts`, and adds up those of each argument alone."""
+    check_recorded(counts)
+    tables, first = [], 0
+    for number in counts.arguments:
+        files = counts.files[first : first + number]
+        try:
+            tables.append(merge_tables(_read(counts, file, unstorable) for file in files))
+        except OverflowError as error:
+            raise InputError(f'{error}; divide the counts in {files[0].path}') from error
+        if len(tables[-1]) == 0:
+            raise InputError(f'no token in {files[0].path}; there is nothing to learn from')
+        first += number
+    return tables
+
+
 def _names(counts: CountFiles) -> str:
     return ', '.join(file.path for file in counts.files)
 
@@ -293,6 +311,7 @@ def find_counts(paths: Sequence[str]) -> CountFiles:
     """
     files: list[StoredFile] = []
     stated: list[OutputFile | None] = []
+    arguments: list[int] = []
     for given in paths:
         path = filesystem.absolute(given)
         if filesystem.is_folder(path):
@@ -303,6 +322,7 @@ def find_counts(paths: Sequence[str]) -> CountFiles:
             matches = filesystem.find(given)
             files += matches
             stated += [None] * len(matches)
+        arguments.append(len(files) - sum(arguments))
     read_on_trial(
         [
             (file.path, file.size)
@@ -314,7 +334,7 @@ def find_counts(paths: Sequence[str]) -> CountFiles:
     listed_crcs = {
         file.path: entry.crc32c for file, entry in zip(files, stated, strict=True) if entry
     }
-    counts = CountFiles(tuple(files), partitions, listed_crcs)
+    counts = CountFiles(tuple(files), partitions, listed_crcs, tuple(arguments))
     for file in files:
         if file.path in listed_crcs:
             counts.look(file)

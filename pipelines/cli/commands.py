@@ -50,6 +50,7 @@ from pipelines.jobs.job import (
 )
 from pipelines.jobs.reading import refuse_unfit
 from pipelines.jobs.recorded import read_corpus_index, recorded_corpus, with_added
+from pipelines.learning.parity import development_texts
 from pipelines.options.beam import url_without_secrets
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (
@@ -280,16 +281,20 @@ def _vocab_job(options: argparse.Namespace, engine: Engine, output: str) -> Voca
     execution = _execution(options, engine, output, scheme)
     _refuse_long_endings(output, *_BESIDE_VOCABULARY)
     source: TextToCount | CountFiles
+    parity = None
     if options.counts:
         _refuse_text(options)
         source = find_counts(options.counts)
+        if options.parity:
+            parity = development_texts(options.parity, options.counts, scheme, learning)
     else:
         corpus = resolve_corpus(options, ('train',), os.path.dirname(output), engine)
         reading = _reading(options, corpus, scheme)
         source = TextToCount(reading, _side(options, corpus), _sample(options, corpus))
     return VocabJob(
-        source=source, scheme=scheme, learning=learning, output=output, execution=execution
-    )
+        source=source, scheme=scheme, learning=learning, output=output, execution=execution,
+        parity=parity,
+    )  # fmt: skip
 
 
 def _encode_job(options: argparse.Namespace, engine: Engine, output: str) -> EncodeJob:

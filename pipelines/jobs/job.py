@@ -25,6 +25,7 @@ from pipelines.artifacts.vocabularies import (
 )
 from pipelines.engines.engine import Engine
 from pipelines.jobs.corpus import Corpus
+from pipelines.learning.parity import DevelopmentTexts
 from pipelines.options.job import (
     DatasetOptions,
     EndOptions,
@@ -397,6 +398,7 @@ class VocabJob:
         learning: how it is learned.
         output: the file, an absolute path.
         execution: how it is run.
+        parity: the development texts of the languages that are counted, for parity-aware BPE.
     """
 
     source: TextToCount | CountFiles
@@ -404,6 +406,7 @@ class VocabJob:
     learning: LearningOptions
     output: str
     execution: Execution
+    parity: DevelopmentTexts | None = None
 
     @property
     def tokenizer_folder(self) -> str:
@@ -422,6 +425,8 @@ class VocabJob:
         if isinstance(self.source, CountFiles):
             read: CountFiles | Corpus = self.source
             of_text = recorded(self.scheme)
+            if self.parity is not None:
+                of_text |= {'parity': self.parity.record(self.source)}
         else:
             read = self.source.reading.corpus
             of_splits = _options_of_corpus(self.source.reading.corpus)

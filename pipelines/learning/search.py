@@ -16,12 +16,14 @@ from pipelines.artifacts.counts import (
     CountFiles,
     check_recorded,
     read_counts,
+    read_counts_apart,
     read_new_batches,
 )
 from pipelines.engines.engine import Engine
 from pipelines.engines.machine import available_bytes, peak_bytes
 from pipelines.engines.progress import ON_BAR, RoundEnded, WorkDone, notify
 from pipelines.files import filesystem
+from pipelines.learning.parity import DevelopmentTexts
 from pipelines.learning.rounds import OutputRounds, SearchRounds
 from pipelines.transforms.count_tokens import write_counts_file
 from tokcore.counts.token_table import TokenTable
@@ -82,6 +84,7 @@ class VocabularySearch(Generic[OptionsT]):
         rounds: of learners on Beam for this output; they outlive a run that is killed.
         scheme: the scheme of the vocabulary.
         memory_bytes: that learning should keep within; None: what is free.
+        parity: the development texts for parity-aware BPE.
     """
 
     counts: CountFiles
@@ -92,6 +95,7 @@ class VocabularySearch(Generic[OptionsT]):
     rounds: OutputRounds
     scheme: Scheme
     memory_bytes: int | None = None
+    parity: DevelopmentTexts | None = None
 
     def run(self) -> Learned:
         """Chooses a learner by the available memory, and learns the vocabulary.
@@ -103,10 +107,12 @@ class VocabularySearch(Generic[OptionsT]):
             OverflowError: the sum of the counts is too large.
         """
         self._check_rules()
+        counts = self.counts
         rounds = self.search_rounds(
             code=source_digest(),
             scheme=[self.scheme.name, recorded(self.scheme), self.scheme.rules.metadata()],
             learning=self.options.for_manifest(),
+            **({} if self.parity is None else {'parity': self.parity.record(counts)}),
         )
         learned = rounds.kept(self.scheme)
         if learned is None:
@@ -120,6 +126,13 @@ class VocabularySearch(Generic[OptionsT]):
     def _learn(self) -> Learned:
         started = time.monotonic()
         counts, options = self.counts, self.options
+        if self.parity is not None:
+            tables = read_counts_apart(counts, self.scheme.unstorable)
+            learned = self.parity.learn(
+                tables, self.scheme, options, _reporter(self.label, options)
+            )
+            _LOGGER.info('%s: learned in %.1f s', self.label, time.monotonic() - started)
+            return learned
         choice = self._choose_learner()
         if choice.learner != 'memory' or choice.memory_bytes > _UNNOTICED_BYTES:
             where = {'memory': 'in memory', 'rounds': 'in rounds, with words in files'}.get(

@@ -138,7 +138,7 @@ def test_corpora(environment, names, pattern, tmp_path):
     texts, rules = lines_of(*names), BpeRules(merges=8_000, special_tokens=('<|endoftext|>',))
     case = case_of(texts, rules, DEFINITIONS[pattern].expressions)
     [expected] = of_tokenizers(environment('tokenizers 0.23'), [case], tmp_path)
-    scheme = find_scheme('bpe', pre_tokenizer_kind=pattern)
+    scheme = find_scheme('bpe', pre_tokenizer=pattern)
     tables = [[count_tokens(scheme, lines) for lines in pair] for pair in texts]
     found = learned(tables, rules)
     assert found == expected

@@ -362,6 +362,36 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             extended = extend_merges(table, old, rules, on_merges)
             return Learned(extended, smallest_size=old.vocab_size)
 
+    def learn_with_parity(
+        self,
+        tables: Sequence[TokenTable],
+        dev_tables: Sequence[TokenTable],
+        options: BpeOptions,
+        report: Progress,
+    ) -> Learned[AnyVocabulary]:
+        """Learns from a table of each language; see `parity`. `check_parity` has taken the options."""
+        from tokcore.bpe.parity import learn_parity_merges
+
+        rules = options.rules(self.preset)
+        with reported_merges(rules, report) as on_merges:
+            merges = learn_parity_merges(tables, dev_tables, rules, on_merges)
+            return self.learned_from(merges, options)
+
+    def check_parity(self, options: BpeOptions) -> None:
+        """Raises InputError if `--parity` does not go with the other options."""
+        if self.preset in CODES:
+            raise InputError(
+                f'--parity is for byte-level BPE, and --preset {self.preset} is of characters; give '
+                'another preset'
+            )
+        if options.extend is not None:
+            raise InputError('--parity learns all merges; leave out --extend')
+        if options.learner == 'beam':
+            raise InputError(
+                '--parity chooses each pair by all merges before it, so merges cannot be learned on Beam; '
+                'leave out --learner'
+            )
+
     def reason_against_rounds(self, options: BpeOptions) -> str | None:
         from tokcore.bpe.cutting import reason_against_cutting
 
