@@ -446,6 +446,8 @@ class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=Fal
         none, or those of the job file)
     counts: instead of text: folders of `tokbeam count`, Parquet files with columns token and
         count, or text with a token and its count on a line
+    parity: for bytes of bpe: a development text of each of --counts, in their order; at each
+        merge, the language whose text has the most pieces chooses the pair
     side: which side of the pairs is counted (default: both)
     output: vocabulary file to write
     vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
@@ -526,6 +528,7 @@ class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=Fal
     """
 
     counts: Path | Sequence[Path]
+    parity: Path | Sequence[Path]
     side: Literal['inputs', 'targets', 'both'] | None
     vocab_sample: str | None
     special_tokens: str | Sequence[object] | None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, find_counts
+from pipelines.artifacts.dev_texts import read_dev_texts
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
 from pipelines.artifacts.vocabularies import (
     needs_no_vocabulary,
@@ -50,7 +51,6 @@ from pipelines.jobs.job import (
 )
 from pipelines.jobs.reading import refuse_unfit
 from pipelines.jobs.recorded import read_corpus_index, recorded_corpus, with_added
-from pipelines.learning.parity import development_texts
 from pipelines.options.beam import url_without_secrets
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (
@@ -286,7 +286,7 @@ def _vocab_job(options: argparse.Namespace, engine: Engine, output: str) -> Voca
         _refuse_text(options)
         source = find_counts(options.counts)
         if options.parity:
-            parity = development_texts(options.parity, options.counts, scheme, learning)
+            parity = read_dev_texts(options.parity, options.counts, scheme, learning)
     else:
         corpus = resolve_corpus(options, ('train',), os.path.dirname(output), engine)
         reading = _reading(options, corpus, scheme)

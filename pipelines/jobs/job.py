@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, count_names
+from pipelines.artifacts.dev_texts import DevTexts
 from pipelines.artifacts.outputs import StageKey
 from pipelines.artifacts.vocabularies import (
     VocabularyReader,
@@ -25,7 +26,6 @@ from pipelines.artifacts.vocabularies import (
 )
 from pipelines.engines.engine import Engine
 from pipelines.jobs.corpus import Corpus
-from pipelines.learning.parity import DevelopmentTexts
 from pipelines.options.job import (
     DatasetOptions,
     EndOptions,
@@ -406,7 +406,7 @@ class VocabJob:
     learning: LearningOptions
     output: str
     execution: Execution
-    parity: DevelopmentTexts | None = None
+    parity: DevTexts | None = None
 
     @property
     def tokenizer_folder(self) -> str:

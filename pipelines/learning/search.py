@@ -19,11 +19,11 @@ from pipelines.artifacts.counts import (
     read_counts_apart,
     read_new_batches,
 )
+from pipelines.artifacts.dev_texts import DevTexts
 from pipelines.engines.engine import Engine
 from pipelines.engines.machine import available_bytes, peak_bytes
 from pipelines.engines.progress import ON_BAR, RoundEnded, WorkDone, notify
 from pipelines.files import filesystem
-from pipelines.learning.parity import DevelopmentTexts
 from pipelines.learning.rounds import OutputRounds, SearchRounds
 from pipelines.transforms.count_tokens import write_counts_file
 from tokcore.counts.token_table import TokenTable
@@ -95,7 +95,7 @@ class VocabularySearch(Generic[OptionsT]):
     rounds: OutputRounds
     scheme: Scheme
     memory_bytes: int | None = None
-    parity: DevelopmentTexts | None = None
+    parity: DevTexts | None = None
 
     def run(self) -> Learned:
         """Chooses a learner by the available memory, and learns the vocabulary.

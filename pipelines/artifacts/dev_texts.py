@@ -21,9 +21,9 @@ from tokcore.learn import count_files
 from tokcore.learning.size_search import Progress
 
 
-def development_texts(
+def read_dev_texts(
     patterns: Sequence[str], counts: Sequence[str], scheme: Scheme, learning: LearningOptions
-) -> DevelopmentTexts:
+) -> DevTexts:
     """Reads the files of `--parity`, whose tokens are counted where a vocabulary is learned.
 
     Raises:
@@ -36,8 +36,8 @@ def development_texts(
     scheme.check_parity(learning)
     if len(patterns) != len(counts):
         raise InputError(
-            f'--parity has {len(patterns)} texts, and --counts has {len(counts)}; give a text for each, in '
-            'the same order'
+            f'--counts names {len(counts)} languages, and --parity {len(patterns)}; give a text for each, in the '
+            'same order'
         )
     stored = [filesystem.find(pattern) for pattern in patterns]
     content = {
@@ -52,11 +52,11 @@ def development_texts(
             refuse(file.path, seen)
             files.append(CorpusFile(file.path, file.name, file.size, seen.compression))
         texts.append(tuple(files))
-    return DevelopmentTexts(tuple(texts), content)
+    return DevTexts(tuple(texts), content)
 
 
 @dataclass(frozen=True)
-class DevelopmentTexts:
+class DevTexts:
     """A development text of each language.
 
     Attributes:
