@@ -110,8 +110,7 @@ def count_tokens(
     for block in _blocks(texts):
         rows = scheme.normalizer.apply(block).side
         words.add_rows(rows.text, rows.starts, rows.ends, scheme.pre_tokenizer)
-    looks = Looks(open_regular)
-    in_files = count_files([_corpus_file(os.fspath(path), looks) for path in paths], scheme)
+    in_files = count_files([os.fspath(path) for path in paths], scheme)
     table = merge_tables([TokenTable(*words.finish()), in_files])
     parts = [part.sorted() for _, part in partition_table(table, COUNT_PARTITIONS)]
     return concatenate_tables(parts) if parts else table
@@ -142,14 +141,16 @@ def _blocks(texts: Iterable[str]) -> Iterator[Side]:
 
 
 def count_files(
-    files: Iterable[CorpusFile], scheme: Scheme, open_binary: OpenBinary = open_regular
+    paths: list[str], scheme: Scheme, open_binary: OpenBinary = open_regular
 ) -> TokenTable:
-    """Returns the tokens of the lines of text files, not in order.
+    """Returns the tokens of the lines of text files, in any order.
 
     Raises:
         InputError: one is not UTF-8 or cannot be read.
     """
-    split = Split('text', PlainText(), tuple((file,) for file in files))
+    looks = Looks(open_binary)
+    files = tuple((_corpus_file(path, looks, open_binary),) for path in paths)
+    split = Split('text', PlainText(), files)
     unstorable = None
     if scheme.unstorable and scheme.rows_have_unstorable:
         unstorable = UnstorableTokens(scheme.unstorable, scheme.tokens)
@@ -165,7 +166,9 @@ def count_files(
     return table
 
 
-def _corpus_file(path: str, looks: Looks) -> CorpusFile:
+def _corpus_file(path: str, looks: Looks, open_binary: OpenBinary) -> CorpusFile:
     seen = looks.at(path)
     refuse(path, seen)
-    return CorpusFile(path, path, os.stat(path).st_size, seen.compression)
+    with open_binary(path) as stream:
+        size = stream.seek(0, os.SEEK_END)
+    return CorpusFile(path, path, size, seen.compression)

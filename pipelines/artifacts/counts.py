@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import functools
 import io
+import itertools
 import logging
 import os
 import re
@@ -228,16 +229,12 @@ def read_counts_or_empty(counts: CountFiles, unstorable: str = '') -> TokenTable
 def read_counts_apart(counts: CountFiles, unstorable: str = '') -> list[TokenTable]:
     """Reads count files as `read_counts`, and adds up those of each argument alone."""
     check_recorded(counts)
-    tables, first = [], 0
+    files, tables = iter(counts.files), []
     for number in counts.arguments:
-        files = counts.files[first : first + number]
-        try:
-            tables.append(merge_tables(_read(counts, file, unstorable) for file in files))
-        except OverflowError as error:
-            raise InputError(f'{error}; divide the counts in {files[0].path}') from error
+        first, *others = itertools.islice(files, number)
+        tables.append(merge_tables(_read(counts, file, unstorable) for file in [first, *others]))
         if len(tables[-1]) == 0:
-            raise InputError(f'no token in {files[0].path}; there is nothing to learn from')
-        first += number
+            raise InputError(f'no token in {first.path}; there is nothing to learn from')
     return tables
 
 

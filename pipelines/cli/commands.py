@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, find_counts
-from pipelines.artifacts.dev_texts import read_dev_texts
+from pipelines.artifacts.dev_texts import DevText, read_dev_texts
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
 from pipelines.artifacts.vocabularies import (
     needs_no_vocabulary,
@@ -281,12 +281,12 @@ def _vocab_job(options: argparse.Namespace, engine: Engine, output: str) -> Voca
     execution = _execution(options, engine, output, scheme)
     _refuse_long_endings(output, *_BESIDE_VOCABULARY)
     source: TextToCount | CountFiles
-    parity = None
+    parity: tuple[DevText, ...] = ()
     if options.counts:
         _refuse_text(options)
         source = find_counts(options.counts)
         if options.parity:
-            parity = read_dev_texts(options.parity, options.counts, scheme, learning)
+            parity = read_dev_texts(options.parity, source, scheme, learning)
     else:
         corpus = resolve_corpus(options, ('train',), os.path.dirname(output), engine)
         reading = _reading(options, corpus, scheme)

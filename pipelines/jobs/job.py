@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, count_names
-from pipelines.artifacts.dev_texts import DevTexts
+from pipelines.artifacts.dev_texts import DevText
 from pipelines.artifacts.outputs import StageKey
 from pipelines.artifacts.vocabularies import (
     VocabularyReader,
@@ -406,7 +406,7 @@ class VocabJob:
     learning: LearningOptions
     output: str
     execution: Execution
-    parity: DevTexts | None = None
+    parity: tuple[DevText, ...] = ()
 
     @property
     def tokenizer_folder(self) -> str:
@@ -425,8 +425,8 @@ class VocabJob:
         if isinstance(self.source, CountFiles):
             read: CountFiles | Corpus = self.source
             of_text = recorded(self.scheme)
-            if self.parity is not None:
-                of_text |= {'parity': self.parity.record(self.source)}
+            if self.parity:
+                of_text |= {'parity': [text.record for text in self.parity]}
         else:
             read = self.source.reading.corpus
             of_splits = _options_of_corpus(self.source.reading.corpus)

@@ -19,13 +19,15 @@ from pipelines.artifacts.counts import (
     read_counts_apart,
     read_new_batches,
 )
-from pipelines.artifacts.dev_texts import DevTexts
+from pipelines.artifacts.dev_texts import DevText
 from pipelines.engines.engine import Engine
 from pipelines.engines.machine import available_bytes, peak_bytes
 from pipelines.engines.progress import ON_BAR, RoundEnded, WorkDone, notify
 from pipelines.files import filesystem
 from pipelines.learning.rounds import OutputRounds, SearchRounds
 from pipelines.transforms.count_tokens import write_counts_file
+from tokcore.bpe.options import BpeOptions
+from tokcore.bpe.scheme import BpeScheme
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
@@ -95,7 +97,7 @@ class VocabularySearch(Generic[OptionsT]):
     rounds: OutputRounds
     scheme: Scheme
     memory_bytes: int | None = None
-    parity: DevTexts | None = None
+    parity: tuple[DevText, ...] = ()
 
     def run(self) -> Learned:
         """Chooses a learner by the available memory, and learns the vocabulary.
@@ -107,12 +109,11 @@ class VocabularySearch(Generic[OptionsT]):
             OverflowError: the sum of the counts is too large.
         """
         self._check_rules()
-        counts = self.counts
         rounds = self.search_rounds(
             code=source_digest(),
             scheme=[self.scheme.name, recorded(self.scheme), self.scheme.rules.metadata()],
             learning=self.options.for_manifest(),
-            **({} if self.parity is None else {'parity': self.parity.record(counts)}),
+            **({'parity': [text.record for text in self.parity]} if self.parity else {}),
         )
         learned = rounds.kept(self.scheme)
         if learned is None:
@@ -126,13 +127,6 @@ class VocabularySearch(Generic[OptionsT]):
     def _learn(self) -> Learned:
         started = time.monotonic()
         counts, options = self.counts, self.options
-        if self.parity is not None:
-            tables = read_counts_apart(counts, self.scheme.unstorable)
-            learned = self.parity.learn(
-                tables, self.scheme, options, _reporter(self.label, options)
-            )
-            _LOGGER.info('%s: learned in %.1f s', self.label, time.monotonic() - started)
-            return learned
         choice = self._choose_learner()
         if choice.learner != 'memory' or choice.memory_bytes > _UNNOTICED_BYTES:
             where = {'memory': 'in memory', 'rounds': 'in rounds, with words in files'}.get(
@@ -140,7 +134,13 @@ class VocabularySearch(Generic[OptionsT]):
             )
             _LOGGER.info('%s: learning %s: %s', self.label, where, choice.reason)
         report = _reporter(self.label, options)
-        if choice.learner == 'beam':
+        if self.parity:
+            assert isinstance(self.scheme, BpeScheme) and isinstance(options, BpeOptions)
+            tables = read_counts_apart(counts, self.scheme.unstorable)
+            texts = [text.table for text in self.parity]
+            learned = self.scheme.learn_with_parity(tables, texts, options, report)
+            predicted = choice.memory_bytes
+        elif choice.learner == 'beam':
             learned, predicted = self._learn_on_beam(report)
         elif choice.learner == 'rounds':
             learned, predicted = self._learn_in_rounds(report), 0
@@ -174,6 +174,8 @@ class VocabularySearch(Generic[OptionsT]):
 
     def _choose_learner(self) -> LearnerChoice:
         size, per_character = self.counts.size(), self.scheme.learner_bytes_per_character
+        if self.parity:
+            return choose_learner('memory', size, 2 * per_character, self.available_bytes())
         if not self.scheme.learns_in_rounds:
             choice = choose_learner(self._learner, size, per_character, self.available_bytes())
             if self.scheme.beam_learner is None:

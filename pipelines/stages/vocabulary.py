@@ -91,7 +91,7 @@ def vocabulary_stage(job: VocabJob) -> Manifest | None:
         kernels=['learning'] if isinstance(source, CountFiles) else ['counting', 'learning'],
         work=WorkFolder(execution.work, output.folder),
         kept=[rounds],
-        read=[] if job.parity is None else job.parity.paths,
+        read=[text.path for text in job.parity],
     )
     if result is None:
         return None

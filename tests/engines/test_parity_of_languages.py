@@ -56,7 +56,7 @@ def test_a_compressed_text_and_counts_of_one_file_give_the_same(languages, tmp_p
     table = count_tokens(find_scheme('bpe'), paths=[text])
     lines = [f'{token}\t{count}\n' for token, count in table.items()]
     counts = write(tmp_path / 'counts.txt', ''.join(lines).encode())
-    packed = write(tmp_path / 'dev.gz', gzip.compress(dev.read_bytes()))
+    packed = write(tmp_path / 'dev', gzip.compress(dev.read_bytes()))
     succeed('vocab', *options([(text, counts, packed), english], second))
     assert first.read_bytes() == second.read_bytes()
 

@@ -1,8 +1,7 @@
 """Parity-aware BPE: at each merge, the language whose text is the longest chooses the pair.
 
-Each language has a table of tokens to learn from, and another of its development text. All merges are
-made in all tables. The next pair is the most frequent one of the language whose development text has
-the most symbols, so that no language is cut into far more pieces than the others.
+All merges are made in the tokens and the development texts of all languages. The next pair is the most
+frequent one of the language whose development text has the most symbols.
 
 The rule is that of Foroutan et al., "Parity-Aware Byte-Pair Encoding" (arXiv 2508.04796), the variant
 `base`, as `ParityBpeTrainer` of tokenizers 0.23.3 has it.
@@ -46,11 +45,17 @@ def learn_parity_merges(
     Raises:
         OverflowError, InputError: as `learn_merges`.
     """
-    learning = _begin(rules)
+    # Ties are decided by strings of the byte-level alphabet, in which a blank is larger than a letter.
+    first = symbols_of_bytes(rules)
+    strings = (
+        entry.encode() if string else b'' for entry, string in zip(first.entries, first.strings)
+    )
+    first = dataclasses.replace(first, strings=tuple(strings))
+    learning = Learning(first, dataclasses.replace(rules, ties='largest-pair', byte_level=False))
     most = LARGEST_INT64 if rules.merges is None else rules.merges
     most_symbols = LARGEST_INT64 if rules.vocab_size is None else rules.vocab_size
     training, development = (
-        [Trainer(learning.first.words(table), learning, 1, most, of_several=True) for table in each]
+        [Trainer(first.words(table), learning, 1, most) for table in each]
         for each in (tables, dev_tables)
     )
     for trainer in (*training, *development):
@@ -76,16 +81,3 @@ def learn_parity_merges(
     learning.strings += training[0].added
     learning.pairs, learning.counts = np.array(pairs, np.int64), np.array(counts, np.int64)
     return learning.learned()
-
-
-def _begin(rules: BpeRules) -> Learning:
-    """Returns a learning of bytes whose strings are those of the byte-level alphabet.
-
-    Ties are decided by these strings, in which a blank is larger than a letter.
-    """
-    first = symbols_of_bytes(rules)
-    strings = tuple(
-        entry.encode() if string else b'' for entry, string in zip(first.entries, first.strings)
-    )
-    spelled = dataclasses.replace(rules, ties='largest-pair', byte_level=False)
-    return Learning(dataclasses.replace(first, strings=strings), spelled)

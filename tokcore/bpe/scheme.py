@@ -369,7 +369,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         options: BpeOptions,
         report: Progress,
     ) -> Learned[AnyVocabulary]:
-        """Learns from a table of each language; see `parity`. `check_parity` has taken the options."""
+        """Learns from a table of each language and one of its development text; see `parity`."""
         from tokcore.bpe.parity import learn_parity_merges
 
         rules = options.rules(self.preset)
@@ -377,20 +377,15 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             merges = learn_parity_merges(tables, dev_tables, rules, on_merges)
             return self.learned_from(merges, options)
 
-    def check_parity(self, options: BpeOptions) -> None:
-        """Raises InputError if `--parity` does not go with the other options."""
+    def reason_against_parity(self, options: BpeOptions) -> str | None:
+        """Returns why `learn_with_parity` cannot learn with these options; None if it can."""
         if self.preset in CODES:
-            raise InputError(
-                f'--parity is for byte-level BPE, and --preset {self.preset} is of characters; give '
-                'another preset'
-            )
+            return f'is for bytes, and --preset {self.preset} has characters; give another preset'
         if options.extend is not None:
-            raise InputError('--parity learns all merges; leave out --extend')
+            return 'learns all merges; leave out --extend'
         if options.learner == 'beam':
-            raise InputError(
-                '--parity chooses each pair by all merges before it, so merges cannot be learned on Beam; '
-                'leave out --learner'
-            )
+            return 'needs all tokens in memory for each merge, and not on Beam; leave out --learner'
+        return None
 
     def reason_against_rounds(self, options: BpeOptions) -> str | None:
         from tokcore.bpe.cutting import reason_against_cutting

@@ -327,32 +327,16 @@ def _spelled(string: bytes, rules: BpeRules) -> str:
 class Trainer:
     """The words, and the pairs and counts that merges update.
 
-    Either `train` makes all merges, or `list_all` begins and `merge` makes each.
-
-    Args:
-        words: all merges so far are made in them.
-        learning: the symbols so far.
-        min_count: pairs that occur less often are not merged by `train`.
-        max_merges: that may be made.
-        of_several: whether merges are of other words too, so that there may be more symbols than here.
+    Either `train` makes all merges, or `list_all` begins, and each call of `merge` makes one.
     """
 
-    def __init__(
-        self,
-        words: TokenTable,
-        learning: Learning,
-        min_count: int,
-        max_merges: int,
-        of_several: bool = False,
-    ):
+    def __init__(self, words: TokenTable, learning: Learning, min_count: int, max_merges: int):
         rules = self._rules = learning.rules
         self._min_count = min_count
         self._state = np.zeros(8, np.int64)
         self._first = len(learning.strings)
         most = self._first + max_merges if rules.vocab_size is None else rules.vocab_size
-        # A symbol of this text alone takes a cell of it.
-        at_once = most if of_several else min(most, self._first + count_cells(words))
-        self._words, self._symbols = _lay_out(words, learning, at_once, self._state)
+        self._words, self._symbols = _lay_out(words, learning, most, self._state)
         self._neighbors = _neighbors(len(self._symbols.starts), self._words.cells[:0])
         self._most_merges = min(max_merges, most - self._first)
         self._merges = Merges(np.zeros(_PAUSE, np.int64), np.zeros(_PAUSE, np.int64))
@@ -394,21 +378,21 @@ class Trainer:
         on_merges(int(state[kernels.MERGES]))
 
     def list_all(self) -> None:
-        """Lists all pairs, so that `merge` takes any of them."""
+        """Lists all pairs, so that any of them can be merged."""
         self._config = self._config._replace(threshold=1)
         self._list_pairs(lower_threshold=False)
 
     def most_frequent(self) -> tuple[int, int]:
-        """Returns the pair to merge next, as of `Learning.pairs`, and its count; (-1, 0) if there is none."""
+        """Returns the pair to merge next, as in `Learning.pairs`, and its count; (-1, 0) if there is none."""
         index = kernels.most_frequent(
             self._words, self._symbols, self._pairs, self._queue, self._config, self._state
         )
         return (self._pairs.keys[index], self._pairs.counts[index]) if index >= 0 else (-1, 0)
 
     def merge(self, pair: int) -> int:
-        """Merges a pair, which need not occur; returns how many symbols the text has less."""
+        """Merges a pair, which need not occur; returns by how many symbols the text is shorter."""
         while True:
-            reason, merged = kernels.merge_pair(
+            reason, fewer = kernels.merge_pair(
                 pair, self._words, self._symbols, self._pairs, self._queue, self._neighbors,
                 self._config, self._state,
             )  # fmt: skip
@@ -418,7 +402,7 @@ class Trainer:
             elif reason != kernels.PAUSED:
                 self._grow(reason)
                 continue
-            return int(merged)
+            return int(fewer)
 
     @property
     def size(self) -> int:
@@ -561,9 +545,9 @@ def _resized(array: np.ndarray, room: int) -> np.ndarray:
 
 
 def _lay_out(
-    words: TokenTable, learning: Learning, symbols_at_once: int, state: np.ndarray
+    words: TokenTable, learning: Learning, most_symbols: int, state: np.ndarray
 ) -> tuple[Words, Symbols]:
-    """Returns words as cells, and their symbols, of which there are going to be so many."""
+    """Returns words as cells, and their symbols."""
     lengths = np.array([len(string) for string in learning.strings], np.int32)
     size = count_cells(words)
     if size > MOST_CELLS:
@@ -576,7 +560,7 @@ def _lay_out(
         large = words.counts >= first_index
         counts = words.counts[large]
         # A number more is for what `ALIAS` stands for.
-        if len(counts) <= first_index and symbols_at_once + 1 < inside:
+        if len(counts) <= first_index and max(most_symbols, len(lengths)) + 1 < inside:
             break
     weights = words.counts.astype(dtype)
     weights[large] = first_index + np.arange(len(counts))

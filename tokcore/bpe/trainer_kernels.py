@@ -141,26 +141,22 @@ def merge_pairs(words, symbols, pairs, queue, neighbors, merges, config, state):
         index = most_frequent(words, symbols, pairs, queue, config, state)
         if index < 0:
             return EXHAUSTED
-        full = _full_array(index, pairs, queue, symbols, neighbors, state)
-        if full == OCCURRENCES_FULL:
-            state[OCCURRENCES] = _compact_occurrences(words, symbols, pairs, state[PAIRS])
-        if full != PAUSED:
-            return full
-        merges.pairs[state[MERGES]] = pairs.keys[index]
-        merges.counts[state[MERGES]] = pairs.counts[index]
+        pair, count = pairs.keys[index], pairs.counts[index]
+        reason, _ = merge_pair(pair, words, symbols, pairs, queue, neighbors, config, state)
+        if reason != PAUSED and reason != DUPLICATE_SYMBOL:
+            return reason
+        merges.pairs[state[MERGES]] = pair
+        merges.counts[state[MERGES]] = count
         state[MERGES] += 1
-        _pop(queue, state[QUEUED], symbols, config.ties)
-        state[QUEUED] -= 1
-        is_new, _ = _merge(index, words, symbols, pairs, queue, neighbors, config, state)
-        if not is_new:
-            return DUPLICATE_SYMBOL
+        if reason == DUPLICATE_SYMBOL:
+            return reason
 
 
 @kernel_without_allocation
 def merge_pair(pair, words, symbols, pairs, queue, neighbors, config, state):
-    """Merges one pair, which may be queued or not occur; returns why it stopped, and the merged count.
+    """Merges a pair, which is listed or does not occur; returns why it stopped, and the count merged.
 
-    All pairs are listed. `PAUSED` says that the pair is merged. The merge is not among `Merges`.
+    `PAUSED` says that the pair is merged. Its entry stays in the queue, with a count that is out of date.
     """
     index = _index_of(pair, pairs)
     if index < 0 or pairs.counts[index] == 0:
@@ -173,14 +169,6 @@ def merge_pair(pair, words, symbols, pairs, queue, neighbors, config, state):
         state[OCCURRENCES] = _compact_occurrences(words, symbols, pairs, state[PAIRS])
     if full != PAUSED:
         return full, np.int64(0)
-    is_new, total = _merge(index, words, symbols, pairs, queue, neighbors, config, state)
-    return PAUSED if is_new else DUPLICATE_SYMBOL, total
-
-
-@kernel_without_allocation
-def _merge(index, words, symbols, pairs, queue, neighbors, config, state):
-    """Merges a pair; returns whether its string is new to words, and the count of what it merged."""
-    pair = pairs.keys[index]
     merged, is_new = _merged_symbol(pair, symbols, state)
     occurrences, before, after, doubles, double_count, total = _merge_occurrences(
         index, merged, words, symbols, pairs, neighbors
@@ -188,7 +176,7 @@ def _merge(index, words, symbols, pairs, queue, neighbors, config, state):
     sizes = (before, after)
     if not is_new:
         _reset(sizes, neighbors)
-        return False, total
+        return DUPLICATE_SYMBOL, total
     first = state[PAIRS]
     doubles_start = np.int64(-1)
     if doubles:
@@ -206,7 +194,7 @@ def _merge(index, words, symbols, pairs, queue, neighbors, config, state):
         for added in range(first, state[PAIRS]):
             _push_pair(added, words, symbols, pairs, queue, config, state)
     _reset(sizes, neighbors)
-    return True, total
+    return PAUSED, total
 
 
 @kernel_without_allocation
