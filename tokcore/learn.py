@@ -8,7 +8,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping
 
 from tokcore.corpus.contents import refuse
-from tokcore.corpus.corpus import ITEM_BYTES, CorpusFile, Split
+from tokcore.corpus.corpus import ITEM_BYTES, CorpusFile, OpenBinary, Split
 from tokcore.corpus.declarations import PlainText
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.looks import Looks
@@ -110,7 +110,7 @@ def count_tokens(
     for block in _blocks(texts):
         rows = scheme.normalizer.apply(block).side
         words.add_rows(rows.text, rows.starts, rows.ends, scheme.pre_tokenizer)
-    in_files = _count_files([os.fspath(path) for path in paths], scheme)
+    in_files = count_files([os.fspath(path) for path in paths], scheme)
     table = merge_tables([TokenTable(*words.finish()), in_files])
     parts = [part.sorted() for _, part in partition_table(table, COUNT_PARTITIONS)]
     return concatenate_tables(parts) if parts else table
@@ -140,26 +140,35 @@ def _blocks(texts: Iterable[str]) -> Iterator[Side]:
         yield side_of_rows(rows)
 
 
-def _count_files(paths: list[str], scheme: Scheme) -> TokenTable:
-    looks = Looks(open_regular)
-    files = tuple((_corpus_file(path, looks),) for path in paths)
+def count_files(
+    paths: list[str], scheme: Scheme, open_binary: OpenBinary = open_regular
+) -> TokenTable:
+    """Returns the tokens of the lines of text files, in any order.
+
+    Raises:
+        InputError: one is not UTF-8 or cannot be read.
+    """
+    looks = Looks(open_binary)
+    files = tuple((_corpus_file(path, looks, open_binary),) for path in paths)
     split = Split('text', PlainText(), files)
     unstorable = None
     if scheme.unstorable and scheme.rows_have_unstorable:
         unstorable = UnstorableTokens(scheme.unstorable, scheme.tokens)
     counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer, unstorable=unstorable)
     index = [
-        format_reader(split.format).index(part, open_regular)
+        format_reader(split.format).index(part, open_binary)
         for part in index_ranges(split, ITEM_BYTES)
     ]
     for item in plan_items(split, index):
-        for block in read_blocks(item, open_regular):
+        for block in read_blocks(item, open_binary):
             counter.add(block, (split,))
     [table] = counter.finish()
     return table
 
 
-def _corpus_file(path: str, looks: Looks) -> CorpusFile:
+def _corpus_file(path: str, looks: Looks, open_binary: OpenBinary) -> CorpusFile:
     seen = looks.at(path)
     refuse(path, seen)
-    return CorpusFile(path, path, os.stat(path).st_size, seen.compression)
+    with open_binary(path) as stream:
+        size = stream.seek(0, os.SEEK_END)
+    return CorpusFile(path, path, size, seen.compression)

@@ -116,13 +116,13 @@ class _Look:
 
 @dataclass(frozen=True)
 class CountedDataset:
-    """One of several datasets whose counts are learned from, and its weight.
+    """A path of counts that is learned from, and its weight.
 
     Attributes:
         name: of its folder or file.
         files: with its counts.
         partitions: as of `CountFiles`.
-        weight: None with a temperature.
+        weight: None without one, and with a temperature.
     """
 
     name: str
@@ -140,7 +140,7 @@ class CountFiles:
         partitions: how many there are, if they are all partitions of one count, in their order.
         stated: by path the CRC-32C of those that a manifest lists, which is compared before
             anything else is made of a file.
-        datasets: which of the files are of each dataset, if the datasets have weights.
+        datasets: the files of each path that was given, and its weight if it has one.
         temperature: by which their weights follow from their sizes, if it is given.
     """
 
@@ -161,9 +161,14 @@ class CountFiles:
         )
 
     @property
+    def has_weights(self) -> bool:
+        """Whether the datasets are scaled before they are added up."""
+        return self.temperature is not None or any(each.weight for each in self.datasets)
+
+    @property
     def weighting(self) -> dict[str, object]:
         """What manifests record of weights; empty without any."""
-        if not self.datasets:
+        if not self.has_weights:
             return {}
         weights = [[each.name, len(each.files), each.weight] for each in self.datasets]
         return {'weights': weights, 'temperature': self.temperature}
@@ -241,7 +246,7 @@ def read_counts_or_empty(counts: CountFiles, unstorable: str = '') -> TokenTable
     """Returns the sum of count files, which may be a partition without tokens."""
     check_recorded(counts)
     try:
-        if counts.datasets:
+        if counts.has_weights:
             table = concatenate_tables([*weighted_tables(counts, unstorable)])
         elif counts.partitions:
             # Sorted, and with no token in common: nothing is to be added up.
@@ -269,7 +274,7 @@ def weighted_tables(counts: CountFiles, unstorable: str = '') -> Iterator[TokenT
         InputError: as `read_counts`; a dataset has no token, or the sum is too large.
     """
     datasets, names = counts.datasets, _names(counts)
-    if not datasets:
+    if not counts.has_weights:
         yield read_counts(counts, unstorable)
         return
     sizes, totals, are_partitions = zip(*(_survey(counts, each, unstorable) for each in datasets))
@@ -307,6 +312,17 @@ def _survey(counts: CountFiles, dataset: CountedDataset, unstorable: str) -> tup
         size, total = size + table.text_bytes, total + table.total
         are_partitions &= is_partition(number, table, COUNT_PARTITIONS)
     return size, total, are_partitions
+
+
+def read_counts_apart(counts: CountFiles, unstorable: str = '') -> list[TokenTable]:
+    """Reads count files as `read_counts`, and adds up those of each dataset alone."""
+    check_recorded(counts)
+    tables = []
+    for dataset in counts.datasets:
+        tables.append(merge_tables(_read(counts, file, unstorable) for file in dataset.files))
+        if len(tables[-1]) == 0:
+            raise InputError(f'no token in {dataset.name}; there is nothing to learn from')
+    return tables
 
 
 def _names(counts: CountFiles) -> str:
@@ -424,10 +440,10 @@ def find_counts(
             matches = filesystem.find(given)
             files += matches
             stated += [None] * len(matches)
-        if weights:
-            partitions = 0 if None in stated[first:] else len(files) - first
-            name = os.path.basename(path.rstrip('/'))
-            datasets.append(CountedDataset(name, tuple(files[first:]), partitions, weights[number]))
+        parts = 0 if None in stated[first:] else len(files) - first
+        weight = weights[number] if weights else None
+        name = os.path.basename(path.rstrip('/'))
+        datasets.append(CountedDataset(name, tuple(files[first:]), parts, weight))
     read_on_trial(
         [
             (file.path, file.size)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, find_weighted_counts
+from pipelines.artifacts.dev_texts import DevText, read_dev_texts
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
 from pipelines.artifacts.vocabularies import (
     needs_no_vocabulary,
@@ -289,9 +290,12 @@ def _vocab_job(options: argparse.Namespace, engine: Engine, output: str) -> Voca
     execution = _execution(options, engine, output, scheme)
     _refuse_long_endings(output, *_BESIDE_VOCABULARY)
     source: TextToCount | CountFiles
+    parity: tuple[DevText, ...] = ()
     if options.counts:
         _refuse_text(options)
         source = find_weighted_counts(options.counts, options.temperature)
+        if options.parity:
+            parity = read_dev_texts(options.parity, source, scheme, learning)
     else:
         corpus = resolve_corpus(options, ('train',), os.path.dirname(output), engine)
         if any(corpus.weights) or options.temperature is not None:
@@ -302,8 +306,9 @@ def _vocab_job(options: argparse.Namespace, engine: Engine, output: str) -> Voca
         reading = _reading(options, corpus, scheme)
         source = TextToCount(reading, _side(options, corpus), _sample(options, corpus))
     return VocabJob(
-        source=source, scheme=scheme, learning=learning, output=output, execution=execution
-    )
+        source=source, scheme=scheme, learning=learning, output=output, execution=execution,
+        parity=parity,
+    )  # fmt: skip
 
 
 def _encode_job(options: argparse.Namespace, engine: Engine, output: str) -> EncodeJob:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, count_names
+from pipelines.artifacts.dev_texts import DevText
 from pipelines.artifacts.outputs import StageKey
 from pipelines.artifacts.vocabularies import (
     VocabularyReader,
@@ -425,6 +426,7 @@ class VocabJob:
         learning: how it is learned.
         output: the file, an absolute path.
         execution: how it is run.
+        parity: the development texts of the languages that are counted, for parity-aware BPE.
     """
 
     source: TextToCount | CountFiles
@@ -432,6 +434,7 @@ class VocabJob:
     learning: LearningOptions
     output: str
     execution: Execution
+    parity: tuple[DevText, ...] = ()
 
     @property
     def tokenizer_folder(self) -> str:
@@ -451,6 +454,8 @@ class VocabJob:
         if isinstance(self.source, CountFiles):
             read: CountFiles | Corpus = self.source
             of_text = {**recorded(self.scheme), **self.source.weighting}
+            if self.parity:
+                of_text |= {'parity': [text.record for text in self.parity]}
         else:
             read = self.source.reading.corpus
             of_splits = _options_of_corpus(self.source.reading.corpus)

@@ -16,15 +16,19 @@ from pipelines.artifacts.counts import (
     CountFiles,
     check_recorded,
     read_counts,
+    read_counts_apart,
     read_new_batches,
     weighted_tables,
 )
+from pipelines.artifacts.dev_texts import DevText
 from pipelines.engines.engine import Engine
 from pipelines.engines.machine import available_bytes, peak_bytes
 from pipelines.engines.progress import ON_BAR, RoundEnded, WorkDone, notify
 from pipelines.files import filesystem
 from pipelines.learning.rounds import OutputRounds, SearchRounds
 from pipelines.transforms.count_tokens import write_counts_file
+from tokcore.bpe.options import BpeOptions
+from tokcore.bpe.scheme import BpeScheme
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
@@ -83,6 +87,7 @@ class VocabularySearch(Generic[OptionsT]):
         rounds: of learners on Beam for this output; they outlive a run that is killed.
         scheme: the scheme of the vocabulary.
         memory_bytes: that learning should keep within; None: what is free.
+        parity: the development texts for parity-aware BPE.
     """
 
     counts: CountFiles
@@ -93,6 +98,7 @@ class VocabularySearch(Generic[OptionsT]):
     rounds: OutputRounds
     scheme: Scheme
     memory_bytes: int | None = None
+    parity: tuple[DevText, ...] = ()
 
     def run(self) -> Learned:
         """Chooses a learner by the available memory, and learns the vocabulary.
@@ -108,6 +114,7 @@ class VocabularySearch(Generic[OptionsT]):
             code=source_digest(),
             scheme=[self.scheme.name, recorded(self.scheme), self.scheme.rules.metadata()],
             learning=self.options.for_manifest(),
+            **({'parity': [text.record for text in self.parity]} if self.parity else {}),
         )
         learned = rounds.kept(self.scheme)
         if learned is None:
@@ -128,7 +135,13 @@ class VocabularySearch(Generic[OptionsT]):
             )
             _LOGGER.info('%s: learning %s: %s', self.label, where, choice.reason)
         report = _reporter(self.label, options)
-        if choice.learner == 'beam':
+        if self.parity:
+            assert isinstance(self.scheme, BpeScheme) and isinstance(options, BpeOptions)
+            tables = read_counts_apart(counts, self.scheme.unstorable)
+            texts = [text.table for text in self.parity]
+            learned = self.scheme.learn_with_parity(tables, texts, options, report)
+            predicted = choice.memory_bytes
+        elif choice.learner == 'beam':
             learned, predicted = self._learn_on_beam(report)
         elif choice.learner == 'rounds':
             learned, predicted = self._learn_in_rounds(report), 0
@@ -162,6 +175,8 @@ class VocabularySearch(Generic[OptionsT]):
 
     def _choose_learner(self) -> LearnerChoice:
         size, per_character = self.counts.size(), self.scheme.learner_bytes_per_character
+        if self.parity:
+            return choose_learner('memory', size, 2 * per_character, self.available_bytes())
         if not self.scheme.learns_in_rounds:
             choice = choose_learner(self._learner, size, per_character, self.available_bytes())
             if self.scheme.beam_learner is None:
@@ -260,7 +275,7 @@ class VocabularySearch(Generic[OptionsT]):
             table: the counts, if they have been read.
         """
         counts = self.counts
-        if counts.size().all_parquet and not counts.datasets:
+        if counts.size().all_parquet and not counts.has_weights:
             counts.let_go(*counts.files)  # only the workers read them
             return [file.path for file in counts.files]
         tables = [table] if table is not None else weighted_tables(counts, self.scheme.unstorable)

@@ -575,6 +575,15 @@ class VocabOptions:
         'factor, as en=2x',
         'COUNTS[=W]',
     )
+    parity: tuple[str, ...] = option(
+        'for bytes of bpe: a development text of each of --counts, in their order; at each merge, the '
+        'language whose text has the most pieces chooses the pair',
+        path,
+        'TEXT',
+        default=(),
+        many='words',
+        goes_with=('counts',),
+    )
     side: PairSide | None = _side_option()
     output: str = option('vocabulary file to write', vocabulary_path, 'FILE')
 

@@ -79,6 +79,7 @@ def vocabulary_stage(job: VocabJob) -> Manifest | None:
             rounds,
             job.scheme,
             execution.memory_bytes,
+            job.parity,
         )
         record = learn(search, 'both', attempt.path, job.tokenizer_folder)
         return [StageResult(dataclasses.replace(manifest, vocabularies=(record,)), rejected)]
@@ -90,6 +91,7 @@ def vocabulary_stage(job: VocabJob) -> Manifest | None:
         kernels=['learning'] if isinstance(source, CountFiles) else ['counting', 'learning'],
         work=WorkFolder(execution.work, output.folder),
         kept=[rounds],
+        read=[text.path for text in job.parity],
     )
     if result is None:
         return None

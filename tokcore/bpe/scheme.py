@@ -379,6 +379,31 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             extended = extend_merges(table, old, rules, on_merges)
             return Learned(extended, smallest_size=old.vocab_size)
 
+    def learn_with_parity(
+        self,
+        tables: Sequence[TokenTable],
+        dev_tables: Sequence[TokenTable],
+        options: BpeOptions,
+        report: Progress,
+    ) -> Learned[AnyVocabulary]:
+        """Learns from a table of each language and one of its development text; see `parity`."""
+        from tokcore.bpe.parity import learn_parity_merges
+
+        rules = options.rules(self.preset)
+        with reported_merges(rules, report) as on_merges:
+            merges = learn_parity_merges(tables, dev_tables, rules, on_merges)
+            return self.learned_from(merges, options)
+
+    def reason_against_parity(self, options: BpeOptions) -> str | None:
+        """Returns why `learn_with_parity` cannot learn with these options; None if it can."""
+        if self.preset in CODES:
+            return f'is for bytes, and --preset {self.preset} has characters; give another preset'
+        if options.extend is not None:
+            return 'learns all merges; leave out --extend'
+        if options.learner == 'beam':
+            return 'needs all tokens in memory for each merge, and not on Beam; leave out --learner'
+        return None
+
     def reason_against_rounds(self, options: BpeOptions) -> str | None:
         from tokcore.bpe.cutting import reason_against_cutting
 

@@ -111,7 +111,7 @@ def test_a_path_may_hold_the_sign(tmp_path):
     for name in ('year=2024', 'a=b', 'plain'):
         write_table(tmp_path / name, {'ka': 2}, 'text')
     counts = find_weighted_counts([f'{tmp_path}/year=2024', f'{tmp_path}/a=b', f'{tmp_path}/plain'])
-    assert not counts.datasets and dict(read_counts(counts).items()) == {'ka': 6}
+    assert not counts.has_weights and dict(read_counts(counts).items()) == {'ka': 6}
     counts = find_weighted_counts([f'{tmp_path}/year=2024=2x', f'{tmp_path}/a=b=3x'])
     assert dict(read_counts(counts).items()) == {'ka': 10}
 
