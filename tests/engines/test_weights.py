@@ -211,7 +211,7 @@ def test_weights_are_recorded_with_the_vocabulary(corpus, tmp_path):
     command = ['vocab', '--scheme', 'word', *SCHEMES['word'], '--output', tmp_path / 'learned']
     assert 'already done' in succeed(*command, '--counts', *tables)
     tables[1] = tables[1].replace('0.3', '0.4')
-    assert "['zh', 32, '0.4']] now" in refuse(*command, '--counts', *tables)
+    assert 'en 32 0.7, zh 32 0.4 now' in refuse(*command, '--counts', *tables)
 
 
 def test_a_job_file_of_a_command_has_the_weights(corpus, tmp_path, capsys):

@@ -398,8 +398,9 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         """Returns why `learn_with_parity` cannot learn with these options; None if it can."""
         if self.preset in CODES:
             return f'is for bytes, and --preset {self.preset} has characters; give another preset'
-        if options.extend is not None:
-            return 'learns all merges; leave out --extend'
+        for name in ('extend', 'shrink'):
+            if getattr(options, name) is not None:
+                return f'learns all merges; leave out --{name}'
         if options.learner == 'beam':
             return 'needs all tokens in memory for each merge, and not on Beam; leave out --learner'
         return None
