@@ -99,7 +99,7 @@ def keep_stores_in_memory(patch: pytest.MonkeyPatch):
     patch.setattr(
         object_stores,
         'open_store',
-        lambda url, options: kept.setdefault(url, obstore.store.MemoryStore()),
+        lambda url, options, seconds: kept.setdefault(url, obstore.store.MemoryStore()),
     )
     # Buckets of other tests, and those in memory after the test, are opened anew.
     patch.setattr(object_stores, '_bucket', functools.cache(object_stores._bucket.__wrapped__))
