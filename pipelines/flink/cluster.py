@@ -92,15 +92,10 @@ _STARTS = 3
 _MANAGER = re.compile(r"(?:[Tt]ask ?[Mm]anager (?:with id )?'?|flink@)([\w.-]+)(?:/[\w.]*)?:\d")
 """In a failure: the host of a TaskManager that is meant, before its port."""
 
-_DEATHS = (
-    ('client cancelled', 'the worker on {} died'),
-    ('Process died with exit code', 'the worker on {} died'),
-    ('is no longer reachable', 'the TaskManager on {} died or was cut off'),
-    ('Heartbeat of TaskManager', 'the TaskManager on {} died or was cut off'),
-    ('RecipientUnreachableException', 'the TaskManager on {} died or was cut off'),
-    ('RemoteTransportException', 'the TaskManager on {} died or was cut off'),
+_MANAGER_DIED = re.compile(
+    'is no longer reachable|Heartbeat of TaskManager|AskTimeout|RecipientUnreachable|RemoteTransport'
 )
-"""For words in a failure, what died; the first ones that are there count."""
+_WORKER_DIED = re.compile('client cancelled|Process died with exit code')
 
 _MEMORY = (
     (
@@ -458,15 +453,13 @@ def _summary(failure: Failure) -> str:
     memory = _OUT_OF_MEMORY.search(failure.text)
     if memory is not None:
         setting = next(setting for word, setting in _MEMORY if word in memory[1])
-        where = f'on {failure.host} ' if failure.host else ''
-        return f'a TaskManager {where}is out of memory ({memory[1][:100]}); give more by {setting}'
-    named = _MANAGER.search(failure.text)
-    for words, death in _DEATHS:
-        if words in failure.text:
-            # Where it was noticed, another host may be named as the one that is lost.
-            is_manager = 'TaskManager' in death and named is not None
-            host = named[1] if named and is_manager else failure.host or 'a machine'
-            return death.format(host)
+        return f'a TaskManager on {failure.host} is out of memory ({memory[1][:100]}); give more by {setting}'
+    if _MANAGER_DIED.search(failure.text):
+        # Where it was noticed, another host may be named as the one that is lost.
+        named = _MANAGER.search(failure.text)
+        return f'the TaskManager on {named[1] if named else failure.host} died or was cut off'
+    if _WORKER_DIED.search(failure.text):
+        return f'the worker on {failure.host} died'
     return _last_cause(failure.text)
 
 

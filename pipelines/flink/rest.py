@@ -102,11 +102,11 @@ class Failure:
 
     Attributes:
         text: as Java writes it.
-        host: where it was; empty if Flink does not say.
+        host: where it was.
     """
 
     text: str
-    host: str = ''
+    host: str
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class FlinkRest:
         answer = self._get(f'jobs/{job}/exceptions')
         history = answer.get('exceptionHistory', {}).get('entries', [])
         return [
-            Failure(entry['stacktrace'], (entry.get('endpoint') or '').partition(':')[0])
+            Failure(entry['stacktrace'], (entry.get('endpoint') or 'a machine').partition(':')[0])
             for entry in reversed(history)
         ]
 
@@ -250,7 +250,7 @@ class FlinkRest:
 
         A cluster that answers that it does not serve yet is there, and always waited for.
         """
-        began, reported, asked = time.monotonic(), _SILENCE_SECONDS, 0
+        began, reported, asked = time.monotonic(), float(_SILENCE_SECONDS), 0
         while True:
             try:
                 answer = ask()

@@ -293,6 +293,10 @@ def test_a_job_that_finished_while_the_cluster_was_out_of_reach_is_done(flink, j
         ('X: y\nCaused by: StatusRuntimeException: CANCELLED: client cancelled', 'the worker on tm1 died'),
         ('X: Process died with exit code 137', 'the worker on tm1 died'),
         (
+            'AskTimeoutException: Ask timed out on [Actor[pekko.tcp://flink@tm4:34487/user/rpc/taskmanager_0]]',
+            'the TaskManager on tm4 died or was cut off',
+        ),
+        (
             'X: TaskManager with id taskmanager2:42155-1a2b3c is no longer reachable.',
             'the TaskManager on taskmanager2 died or was cut off',
         ),
