@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import random
+import shutil
 import subprocess
 import time
 import warnings
@@ -138,7 +139,8 @@ def local(corpus):
     """The roots of the local runs, which also compile all kernels."""
     build = command_of(*BUILD, '--text', corpus / 'small.txt', '--output', corpus / 'build')
     subprocess.run(build, check=True, timeout=COMMAND_SECONDS)
-    vocabulary = corpus / 'build' / 'vocab.docs.2000.subwords'
+    # Next to the dataset, its manifest would be part of the root.
+    vocabulary = shutil.copy(corpus / 'build' / 'vocab.docs.2000.subwords', corpus)
     words = [*ENCODE, '--text', corpus / 'docs.txt', '--vocab', vocabulary]
     subprocess.run(
         command_of(*words, '--output', corpus / 'encode'), check=True, timeout=COMMAND_SECONDS
@@ -174,10 +176,9 @@ def started(corpus: Path, folder: Path, has_zookeeper: bool):
     with separate_hosts(folder, has_zookeeper) as hosts:
         inputs = folder / 'store' / 'tmp' / 'in'
         inputs.mkdir()
-        vocabulary = corpus / 'build' / 'vocab.docs.2000.subwords'
-        for path in (corpus / 'small.txt', corpus / 'docs.txt', vocabulary):
-            (inputs / path.name).write_bytes(path.read_bytes())
-            hosts.store('put', f'/tmp/in/{path.name}', f'in/{path.name}')
+        for name in ('small.txt', 'docs.txt', 'vocab.docs.2000.subwords'):
+            shutil.copy(corpus / name, inputs)
+            hosts.store('put', f'/tmp/in/{name}', f'in/{name}')
         yield hosts
 
 
@@ -224,7 +225,7 @@ class Run:
             outcome = f'ended with status {status}, and went on when given again'
         total = time.monotonic() - self.began
         print(
-            f'| {fault.name} | {outcome} | {total:.0f} s | {os.getloadavg()[0]:.1f} |', flush=True
+            f'\n| {fault.name} | {outcome} | {total:.0f} s | {os.getloadavg()[0]:.1f} |', flush=True
         )
         return said
 
