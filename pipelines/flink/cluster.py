@@ -93,7 +93,7 @@ _MANAGER = re.compile(r"(?:[Tt]ask ?[Mm]anager (?:with id )?'?|flink@)([\w.-]+)(
 """In a failure: the host of a TaskManager that is meant, before its port."""
 
 _MANAGER_DIED = re.compile(
-    'is no longer reachable|Heartbeat of TaskManager|AskTimeout|RecipientUnreachable|RemoteTransport'
+    'is no longer reachable|eartbeat of TaskManager|AskTimeout|RecipientUnreachable|RemoteTransport'
 )
 _WORKER_DIED = re.compile('client cancelled|Process died with exit code')
 
@@ -273,13 +273,13 @@ class ClusterRunner(PortableRunner):
             self._runner_jar,
         )
         # It may run before its id is known here, so until then it is known by its name.
-        with undone_at_end(functools.partial(self._cancel_left, rest)):
+        with undone_at_end(functools.partial(self._cancel_left, rest, patience=0)):
             slots = options.view_as(FlinkRunnerOptions).parallelism
             return ClusterJob(rest, rest.submit(archive), name, slots)
 
-    def _cancel_left(self, rest: FlinkRest) -> None:
+    def _cancel_left(self, rest: FlinkRest, **patience: float) -> None:
         """Cancels the jobs of an earlier driver; the output is claimed, so there is no other one."""
-        for job, name in rest.running():
+        for job, name in rest.running(**patience):
             if name.endswith(f'-{self._digest}'):
                 _LOGGER.info('%s, left by an earlier run, is cancelled', name)
                 rest.cancel(job)

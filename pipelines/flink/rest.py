@@ -139,7 +139,7 @@ class FlinkRest:
 
     def __init__(self, addresses: str):
         stripped = [address.strip().rstrip('/') for address in addresses.split(',')]
-        self._addresses = [each if '://' in each else f'http://{each}' for each in stripped if each]
+        self._addresses = [each if '://' in each else f'http://{each}' for each in stripped]
         self._session = requests.Session()
 
     @property
@@ -155,9 +155,9 @@ class FlinkRest:
         """Returns the JobManager's configuration."""
         return {setting['key']: setting['value'] for setting in self._get('jobmanager/config')}
 
-    def running(self) -> list[tuple[str, str]]:
+    def running(self, patience: float = _PATIENCE_SECONDS) -> list[tuple[str, str]]:
         """Returns the id and the name of each job that has not ended."""
-        jobs = self._get('jobs/overview')['jobs']
+        jobs = self._get('jobs/overview', patience)['jobs']
         return [(job['jid'], job['name']) for job in jobs if job['state'] not in _ENDED]
 
     def submit(self, archive: bytes) -> str:

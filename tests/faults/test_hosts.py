@@ -25,7 +25,7 @@ from sizes import command_of
 
 pytestmark = pytest.mark.hosts
 
-LINES, COPIES = 40_000, 12
+LINES, COPIES = 40_000, 24
 COMMAND_SECONDS, JOB_SECONDS, WHOLE_SECONDS = 900, 300, 180
 LEASE_SECONDS = 310
 LOOK_SECONDS = 0.3
@@ -69,8 +69,13 @@ def kill(what: str, host: str, words: str, **more) -> Fault:
     return Fault(f'{what} on {host} killed', do, **more)
 
 
-def kill_worker(host: str) -> Fault:
-    return Fault(f'worker on {host} killed', lambda hosts: workers(hosts, host)[0].kill())
+def kill_workers(host: str) -> Fault:
+    def do(hosts: Hosts):
+        for worker in workers(hosts, host):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                worker.kill()
+
+    return Fault(f'workers on {host} killed', do)
 
 
 def workers(hosts: Hosts, host: str) -> list[psutil.Process]:
@@ -118,7 +123,7 @@ PAGE = [
         lambda hosts: hosts.heal(busy[-1]),
         arguments=('--parallelism=1',),
     ),
-    kill_worker('taskmanager1'),
+    kill_workers('taskmanager1'),
     kill('TaskManager', 'taskmanager2', 'TaskManagerRunner'),
     kill('JobManager', 'jobmanager', 'StandaloneSession', ends_with='is lost'),
 ]
@@ -260,7 +265,7 @@ def test_in_short_a_build_goes_on_after_a_cut_and_a_kill(hosts, local):
     time.sleep(AFTER_SECONDS)
     hosts.heal('driver')
     run.wait_for_job('encode')
-    run.suffer(kill_worker('taskmanager1'))
+    run.suffer(kill_workers('taskmanager1'))
     run.check(local['build'])
 
 
@@ -309,7 +314,7 @@ def random_fault(chance: random.Random) -> Fault:
     manager = chance.choice(['taskmanager1', 'taskmanager2'])
     return chance.choice(
         [
-            kill_worker(manager),
+            kill_workers(manager),
             kill('process for warm workers', manager, 'warm_workers'),
             kill('TaskManager', manager, 'TaskManagerRunner'),
             kill('JobManager', 'jobmanager', 'StandaloneSession', ends_with='is lost'),

@@ -2,6 +2,7 @@
 
 import io
 import logging
+import tempfile
 import threading
 import uuid
 import zipfile
@@ -55,6 +56,12 @@ def test_the_engine_has_what_the_cluster_told(flink):
     assert portable.environment_cache_millis == '1000'
 
 
+def test_checking_a_cluster_leaves_no_temporary_folder(flink, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+    check_engine(choose_engine(['--runner=FlinkRunner', f'--flink_master={flink.address}'], None))
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(('delay', 'expected'), [('10 s', 1000), ('1 s', 500), ('1 ms', 1)])
 def test_workers_are_kept_for_less_than_the_restart_delay(flink, delay, expected):
     flink.configuration['restart-strategy.fixed-delay.delay'] = delay
@@ -97,6 +104,11 @@ def test_a_cluster_that_does_not_say_for_which_flink_its_jars_are_is_taken(flink
 def test_an_address_where_nobody_answers_is_refused(unused_port):
     with pytest.raises(InputError, match='refused'):
         ask_cluster(beam_options([f'--flink_master=localhost:{unused_port}']))
+
+
+def test_no_address_is_refused():
+    with pytest.raises(InputError, match='no Flink is to be asked there'):
+        ask_cluster(beam_options(['--flink_master=,']))
 
 
 @pytest.fixture
@@ -292,6 +304,10 @@ def test_a_job_that_finished_while_the_cluster_was_out_of_reach_is_done(flink, j
     [
         ('X: y\nCaused by: StatusRuntimeException: CANCELLED: client cancelled', 'the worker on tm1 died'),
         ('X: Process died with exit code 137', 'the worker on tm1 died'),
+        (
+            'TimeoutException: The heartbeat of TaskManager with id tm5:33081-c1e584 timed out.',
+            'the TaskManager on tm5 died or was cut off',
+        ),
         (
             'AskTimeoutException: Ask timed out on [Actor[pekko.tcp://flink@tm4:34487/user/rpc/taskmanager_0]]',
             'the TaskManager on tm4 died or was cut off',
