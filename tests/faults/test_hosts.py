@@ -15,7 +15,6 @@ import subprocess
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 
 import psutil
 import pytest
@@ -163,22 +162,19 @@ VOCABULARY = '--vocab=s3://corpora/in/vocab.docs.2000.subwords'
 FLINK = ('--runner=FlinkRunner', '--flink_master=jobmanager:8081')
 
 
-@pytest.fixture(scope='module')
-def hosts(corpus, local, tmp_path_factory):
-    yield from started(corpus, tmp_path_factory.mktemp('hosts'), has_zookeeper=False)
+ON_FIVE = pytest.mark.parametrize('hosts', ['five'], indirect=True)
+WITH_ZOOKEEPER = pytest.mark.parametrize('hosts', ['zookeeper'], indirect=True)
+"""Of one fixture, so that the first hosts have ended when the others start."""
 
 
 @pytest.fixture(scope='module')
-def hosts_with_zookeeper(corpus, local, tmp_path_factory):
-    yield from started(corpus, tmp_path_factory.mktemp('hosts'), has_zookeeper=True)
-
-
-def started(corpus: Path, folder: Path, has_zookeeper: bool):
+def hosts(request, corpus, local, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('hosts')
     lacking = missing()
     if lacking:
         warnings.warn(f'NOTHING WAS TESTED ON SEVERAL HOSTS: no {", ".join(lacking)}', stacklevel=2)
         pytest.skip(f'no {", ".join(lacking)}')
-    with separate_hosts(folder, has_zookeeper) as hosts:
+    with separate_hosts(folder, request.param == 'zookeeper') as hosts:
         inputs = folder / 'store' / 'tmp' / 'in'
         inputs.mkdir()
         for name in ('small.txt', 'docs.txt', 'vocab.docs.2000.subwords'):
@@ -258,6 +254,7 @@ def wait_for(is_there: Callable[[], bool], seconds: float) -> None:
         time.sleep(LOOK_SECONDS)
 
 
+@ON_FIVE
 def test_in_short_a_build_goes_on_after_a_cut_and_a_kill(hosts, local):
     run = Run(hosts, 'short', *BUILD, SMALL)
     run.wait_for_job('count')
@@ -269,6 +266,7 @@ def test_in_short_a_build_goes_on_after_a_cut_and_a_kill(hosts, local):
     run.check(local['build'])
 
 
+@ON_FIVE
 @pytest.mark.parametrize('fault', PAGE, ids=lambda fault: fault.name)
 def test_an_encode_goes_on_after_a_fault(hosts, local, fault):
     key = f'encode-{PAGE.index(fault)}'
@@ -279,10 +277,10 @@ def test_an_encode_goes_on_after_a_fault(hosts, local, fault):
     run.check(local['encode'])
 
 
+@WITH_ZOOKEEPER
 @pytest.mark.parametrize('asked', ['leader', 'standby', 'both'])
-def test_with_zookeeper_a_job_outlives_its_jobmanager(hosts_with_zookeeper, local, asked):
+def test_with_zookeeper_a_job_outlives_its_jobmanager(hosts, local, asked):
     """It begins anew with the other one, whichever the command asks."""
-    hosts = hosts_with_zookeeper
     leader = hosts.leader()
     standby = 'jobmanager' if leader == 'jobmanager2' else 'jobmanager2'
     addresses = {'leader': [leader], 'standby': [standby], 'both': [leader, standby]}[asked]
@@ -294,6 +292,7 @@ def test_with_zookeeper_a_job_outlives_its_jobmanager(hosts_with_zookeeper, loca
     run.check(local['encode'])
 
 
+@ON_FIVE
 @pytest.mark.parametrize('number', range(FAULTS))
 def test_a_build_goes_on_after_a_random_fault(hosts, local, number):
     chance = random.Random(f'{SEED} {number}')
