@@ -233,3 +233,17 @@ def test_every_kind_of_request_is_repeated(store, monkeypatch):
                 bucket.delete([key, f'{key}/copy'])
                 assert not bucket.has_below(key)
             assert len(proxy.broken) > 3
+
+
+def test_a_store_that_goes_away_is_no_finding_of_verify(store, line, whole, monkeypatch):
+    monkeypatch.setattr(object_stores, 'RETRY_SECONDS', 0.3)
+    monkeypatch.setattr(object_stores, 'PATIENCE_SECONDS', 0.3)
+    with Proxy(store.url).serving() as proxy:
+        Store(proxy.url).use(monkeypatch)
+        assert run('verify', 's3://corpora/whole').status == 0
+        requests = len(proxy.log)
+        for share in (0.3, 0.6, 0.9):
+            proxy.away_after = len(proxy.log) + int(share * requests)
+            ended = run('verify', 's3://corpora/whole')
+            assert ended.status == 2 and 'cannot be reached' in ended.said, ended
+            proxy.away_after = None
