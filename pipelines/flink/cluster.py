@@ -93,7 +93,7 @@ _MANAGER = re.compile(r"(?:[Tt]ask ?[Mm]anager (?:with id )?'?|flink@)([\w.-]+)(
 """In a failure: the host of a TaskManager that is meant, before its port."""
 
 _MANAGER_DIED = re.compile(
-    'is no longer reachable|eartbeat of TaskManager|AskTimeout|RecipientUnreachable|RemoteTransport'
+    '(?i)no longer reachable|heartbeat of task|AskTimeout|RecipientUnreachable|RemoteTransport'
 )
 _WORKER_DIED = re.compile('client cancelled|Process died with exit code')
 
