@@ -39,6 +39,9 @@ ZOOKEEPER = (
     ('org.xerial.snappy', 'snappy-java', '1.1.10.5'),
 )
 
+_LEADS = 'DefaultDispatcherRunner was granted leadership'
+"""In the log of a JobManager, after the time."""
+
 _GET = (
     'import sys, urllib.request as u; '
     'print(u.build_opener(u.ProxyHandler({})).open(sys.argv[1], timeout=5).read().decode())'
@@ -226,10 +229,15 @@ class Hosts:
         return (busy or ['taskmanager1'])[0]
 
     def leader(self) -> str:
-        """Returns the JobManager in charge."""
-        config = self.get('jobmanager/config') or []
-        addresses = {each['key']: each['value'] for each in config}
-        return addresses['jobmanager.rpc.address']
+        """Returns the JobManager that was the last one to be given the lead; each has its own log."""
+        granted = {
+            line[:23]: host
+            for host in self.names
+            if host.startswith('jobmanager')
+            for line in (self.folder / f'{host}.log').read_text(errors='replace').splitlines()
+            if _LEADS in line
+        }
+        return granted[max(granted)]
 
     def cut(self, host: str, *peers: str) -> None:
         """Drops all that goes between a host and peers, or everybody."""

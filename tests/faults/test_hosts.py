@@ -159,7 +159,6 @@ BUILD = ('build', '--name', 'docs', '--vocab-size', '2000', '--min-count-range',
 ENCODE = ('encode', '--name', 'docs')
 SMALL, DOCS = '--text=s3://corpora/in/small.txt', '--text=s3://corpora/in/docs.txt'
 VOCABULARY = '--vocab=s3://corpora/in/vocab.docs.2000.subwords'
-FLINK = ('--runner=FlinkRunner', '--flink_master=jobmanager:8081')
 
 
 ON_FIVE = pytest.mark.parametrize('hosts', ['five'], indirect=True)
@@ -186,9 +185,10 @@ def hosts(request, corpus, local, tmp_path_factory):
 class Run:
     """A command on the driver's host, which is given again until it ends well."""
 
-    def __init__(self, hosts: Hosts, key: str, *arguments: object):
+    def __init__(self, hosts: Hosts, key: str, *arguments: object, asked: str = 'jobmanager:8081'):
         self.hosts, self.key, self.log = hosts, key, hosts.folder / f'{key}.log'
-        self.arguments = [*arguments, '--output', f's3://corpora/{key}', *FLINK]
+        self.arguments = [*arguments, '--output', f's3://corpora/{key}']
+        self.arguments += ['--runner=FlinkRunner', f'--flink_master={asked}']
         wait_for(lambda: hosts.slots() == 2, WHOLE_SECONDS)
         self.known = {job['jid'] for job in hosts.jobs()}
         self.began = time.monotonic()
@@ -284,11 +284,12 @@ def test_with_zookeeper_a_job_outlives_its_jobmanager(hosts, local, asked):
     leader = hosts.leader()
     standby = 'jobmanager' if leader == 'jobmanager2' else 'jobmanager2'
     addresses = {'leader': [leader], 'standby': [standby], 'both': [leader, standby]}[asked]
-    master = '--flink_master=' + ','.join(f'{address}:8081' for address in addresses)
-    run = Run(hosts, f'zookeeper-{asked}', *ENCODE, DOCS, VOCABULARY, master)
+    master = ','.join(f'{address}:8081' for address in addresses)
+    run = Run(hosts, f'zookeeper-{asked}', *ENCODE, DOCS, VOCABULARY, asked=master)
     run.wait_for_job('encode')
     time.sleep(AFTER_SECONDS)
-    run.suffer(kill('leading JobManager', leader, 'StandaloneSession'))
+    run.suffer(kill(f'leading JobManager (the command asks: {asked})', leader, 'StandaloneSession'))
+    wait_for(lambda: hosts.leader() == standby, WHOLE_SECONDS)
     run.check(local['encode'])
 
 
