@@ -99,7 +99,7 @@ def keep_stores_in_memory(patch: pytest.MonkeyPatch):
     patch.setattr(
         object_stores,
         'open_store',
-        lambda url, options: kept.setdefault(url, obstore.store.MemoryStore()),
+        lambda url, options, seconds: kept.setdefault(url, obstore.store.MemoryStore()),
     )
     # Buckets of other tests, and those in memory after the test, are opened anew.
     patch.setattr(object_stores, '_bucket', functools.cache(object_stores._bucket.__wrapped__))
@@ -132,6 +132,7 @@ class Proxy(http.server.ThreadingHTTPServer):
         self.checksums: list[bool] = []  # of each upload, whether it has one and it is right
         self.reached = threading.Event()
         self.stops_at: int | None = None
+        self.away_after: int | None = None  # so many requests; all later ones fail
 
     @property
     def url(self):
@@ -143,6 +144,9 @@ class Proxy(http.server.ThreadingHTTPServer):
             self.log.append((method, path))
             if self.stops_at is not None and len(self.log) >= self.stops_at:
                 self.reached.set()
+            if self.away_after is not None and len(self.log) > self.away_after:
+                self.broken.append('fail')
+                return 'fail'
             for fate, share in [('fail', self.fails), ('delay', self.delays), ('cut', self.cuts)]:
                 if share and self._dice.randrange(share) == 0:
                     self.broken.append(fate)

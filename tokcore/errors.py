@@ -35,3 +35,10 @@ class OperatingSystemError(InputError):
 
 class FullDiskError(OperatingSystemError):
     """The disk is full; once there is room, a run continues where it was."""
+
+
+class UnreachableError(OperatingSystemError):
+    """A store or a cluster does not answer; once it does, a run continues where it was.
+
+    A cluster starts a job again that meets it, as it does not for other mistakes of a user.
+    """

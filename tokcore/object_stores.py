@@ -4,8 +4,9 @@ A bucket's client is opened when it is first needed, once in each process. Its t
 a fork, so a process that was forked later is refused, where it would wait for ever. What an error of
 the store says is not shown, as it may repeat keys: only its code is.
 
-Requests are repeated after waits that grow and vary, for at most `RETRY_SECONDS`: those without an
-answer, those answered by a server's error or by "slow down", and those whose answer was cut off.
+Requests are repeated after waits that grow and vary: those without an answer, those answered by a server's
+error or by "slow down", and those whose answer was cut off. A bucket that has not answered yet, whose address
+may be wrong, is asked for `RETRY_SECONDS`, and one that has for `PATIENCE_SECONDS`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from tokcore.errors import InputError, missing_package
+from tokcore.errors import InputError, UnreachableError, missing_package
 
 if typing.TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -35,7 +36,10 @@ if typing.TYPE_CHECKING:
 _Answer = TypeVar('_Answer')
 
 RETRY_SECONDS = 60
-"""For which a request is repeated before it is an error."""
+"""For which a request is repeated before it is an error, if the bucket has never answered."""
+
+PATIENCE_SECONDS = 240
+"""The same after a first answer. Less than a claim of an output lasts, which is renewed by such requests."""
 
 PART_BYTES = 8 << 20
 """The size of the parts of an object that is uploaded in parts. S3 takes 10,000 parts, so an object of 80 GB."""
@@ -53,6 +57,9 @@ _SIGNED = re.compile(
 )
 _CODE = re.compile(r'<Code>(\w{1,60})</Code>')
 _STATUS = re.compile(r'status code: (\d{3})')
+
+_PASSING = ('408', '429')
+"""Answers to a client's mistake that are none: a request that came too slowly, and too many of them."""
 
 _CREDENTIALS = {
     'ExpiredToken',
@@ -143,12 +150,18 @@ class Bucket:
     """A bucket, or a store's container by any other name.
 
     Methods raise OSError, as a filesystem would: FileNotFoundError, PermissionError, or one that names
-    what the store answered; and InputError where a key is impossible, or the bucket in another region.
+    what the store answered; UnreachableError if it does not answer; and InputError where a key is
+    impossible, or the bucket in another region.
+
+    Args:
+        url: `SCHEME://NAME`.
+        open_for: returns its client that repeats a request for some seconds.
     """
 
-    def __init__(self, url: str, store: ObjectStore):
+    def __init__(self, url: str, open_for: Callable[[int], ObjectStore]):
         self.url = url
-        self._store = store
+        self._open_for, self._seconds = open_for, RETRY_SECONDS
+        self._store = open_for(RETRY_SECONDS)
 
     def look(self, key: str) -> StoredObject | None:
         """Returns an object, or None if there is none. One request."""
@@ -309,18 +322,28 @@ class Bucket:
 
     def _asked(self, key: str, ask: Callable[[], _Answer]) -> _Answer:
         """Returns an answer; asks again where it was cut off, which obstore does not always do."""
-        until = time.monotonic() + RETRY_SECONDS
-        longest = 0.2
+        began, longest = time.monotonic(), 0.2
         while True:
             try:
                 with self._plain_errors(key):
-                    return ask()
-            except TimeoutError:
+                    answer = ask()
+            except UnreachableError:
                 wait = random.uniform(0, longest)
-                if time.monotonic() + wait > until:
+                if time.monotonic() + wait > began + self._seconds:
                     raise
+            except FileNotFoundError:
+                self._be_patient()
+                raise
+            else:
+                self._be_patient()
+                return answer
             time.sleep(wait)
             longest = min(2 * longest, 10)
+
+    def _be_patient(self) -> None:
+        """The bucket has answered, so it is there: a later silence may pass."""
+        if self._seconds != PATIENCE_SECONDS:
+            self._store, self._seconds = self._open_for(PATIENCE_SECONDS), PATIENCE_SECONDS
 
     @contextlib.contextmanager
     def _plain_errors(self, key: str) -> Iterator[None]:
@@ -333,8 +356,9 @@ class Bucket:
             if code == 'NoSuchBucket':
                 raise self._no_bucket() from None
             if code == 'NoSuchUpload':
-                raise TimeoutError(
-                    errno.ETIMEDOUT, f'{self.url} has lost an upload, or its answer got lost'
+                raise UnreachableError(
+                    f'{self.url}/{key} cannot be written: the store has lost an upload, or its answer got '
+                    'lost; run again'
                 ) from None
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)) from None
         except (exceptions.PreconditionError, exceptions.AlreadyExistsError):
@@ -343,7 +367,7 @@ class Bucket:
                 'it any more'
             ) from None
         except (exceptions.BaseError, PermissionError, TimeoutError) as error:
-            raise self._plain_error(error) from None
+            raise self._plain_error(error, key) from None
         except ValueError as error:
             raise InputError(
                 f'{self.url}/{key} is not a name that stores can have ({str(error)[:200]}); give another'
@@ -352,7 +376,7 @@ class Bucket:
     def _no_bucket(self) -> OSError:
         return FileNotFoundError(errno.ENOENT, f'there is no bucket {self.url}')
 
-    def _plain_error(self, error: Exception) -> OSError | InputError:
+    def _plain_error(self, error: Exception, key: str) -> OSError | InputError:
         code, status = _found(_CODE, error), _found(_STATUS, error)
         what = ' '.join(filter(None, [status, code]))
         if status == '416' or 'Invalid range' in str(error).partition('\n')[0]:
@@ -375,16 +399,18 @@ class Bucket:
             )
         if code == 'NotImplemented' or status == '501':
             return OSError(errno.ENOTSUP, f'{self.url} cannot do it ({what})')
-        if status:
-            return OSError(
-                getattr(errno, 'EREMOTEIO', errno.EIO),
-                f'{self.url} answers {what}, and that has not passed in up to {RETRY_SECONDS} s',
+        if status in _PASSING or status.startswith('5'):
+            return UnreachableError(
+                f'{self.url}/{key} cannot be reached: the store answers {what}, and that has not passed in '
+                f'up to {self._seconds} s; run again when it does better'
             )
+        if status:
+            return OSError(getattr(errno, 'EREMOTEIO', errno.EIO), f'{self.url} answers {what}')
         if 'redentials' in str(error) or 'oken' in str(error):
             return PermissionError(errno.EACCES, f'there are no credentials for {self.url}')
-        return OSError(
-            errno.ETIMEDOUT,
-            f'{self.url} gives no whole answer, after trying for up to {RETRY_SECONDS} s',
+        return UnreachableError(
+            f'{self.url}/{key} cannot be reached: the store gives no whole answer, after trying for up to '
+            f'{self._seconds} s; check the network, and run again'
         )
 
 
@@ -551,7 +577,7 @@ def _bucket(process: int, url: str, options: StoreOptions) -> Bucket:
             'store; start it by spawning (multiprocessing_context="spawn")'
         )
     try:
-        store = open_store(url, options)
+        bucket = Bucket(url, functools.partial(open_store, url, options))
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition('.')[0] != 'obstore':
             raise
@@ -565,17 +591,17 @@ def _bucket(process: int, url: str, options: StoreOptions) -> Bucket:
             'GOOGLE_…) or from --s3_…, is not what it should be; mend it'
         ) from None
     _users.append(process)
-    return Bucket(url, store)
+    return bucket
 
 
-def open_store(url: str, options: StoreOptions) -> ObjectStore:
+def open_store(url: str, options: StoreOptions, retry_seconds: int) -> ObjectStore:
     """Returns obstore's client of a bucket; no request is made yet."""
     import obstore.store
 
     seconds = datetime.timedelta(seconds=1)
     retries: typing.Any = {
-        'max_retries': 10,
-        'retry_timeout': RETRY_SECONDS * seconds,
+        'max_retries': 1000,  # the time alone limits them
+        'retry_timeout': retry_seconds * seconds,
         'backoff': {'init_backoff': seconds / 10, 'max_backoff': 10 * seconds, 'base': 2},
     }
     client: typing.Any = {

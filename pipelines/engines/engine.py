@@ -10,6 +10,7 @@ import functools
 import importlib
 import logging
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -239,6 +240,7 @@ def check_engine(engine: Engine) -> Engine:
         if engine.runner.in_process:
             pipeline | beam.Create([(0, 0)]) | beam.Reshuffle() | beam.CombinePerKey(sum)
             pipeline.run().wait_until_finish()
+        shutil.rmtree(pipeline.local_tempdir, ignore_errors=True)  # Beam does after a run alone
     except Exception as error:
         reason = text_without_secrets(in_a_line(error), engine.flags)
         shown_flags = ' '.join(without_secrets(engine.flags))

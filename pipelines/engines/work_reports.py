@@ -10,18 +10,24 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
+import platform
 import threading
 import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pipelines.engines.progress import count_elsewhere, set_all_done, set_done, set_total
 from pipelines.files import filesystem
 from pipelines.files.local import ATTEMPT_PREFIX
 from tokcore.errors import InputError
+from tokcore.kernels.jit import before_compiling
 from tokcore.object_stores import is_object
+
+_LOGGER = logging.getLogger(__name__)
 
 _SECONDS = 1.0
 """Between two looks, and between two reports, on this machine."""
@@ -50,6 +56,7 @@ class WorkReports:
                 if self.folder not in _writers:
                     _writers.clear()
                     _writers[self.folder] = _Writer(self.folder)
+                    before_compiling[:] = [_writers[self.folder].note_compiling]
                 count_elsewhere(_writers[self.folder])
 
 
@@ -118,6 +125,7 @@ class _Writer:
         self._done: dict[str, int] = {}
         self._totals: dict[str, int] = {}
         self._due = 0.0
+        self._compiles: str | None = None
         self._lock = threading.Lock()
 
     def advance(self, work: str, amount: int) -> None:
@@ -132,8 +140,16 @@ class _Writer:
             self._totals[work] = total
             self._write()  # this process may have nothing else to report
 
+    def note_compiling(self) -> None:
+        """Reports that the work waits for kernels, which takes a minute on a new machine."""
+        if self._compiles is None:
+            with self._lock:
+                self._compiles = platform.node()
+                self._write()
+
     def _write(self) -> None:
-        report = json.dumps({'done': self._done, 'totals': self._totals}).encode()
+        fields = {'done': self._done, 'totals': self._totals, 'compiles': self._compiles}
+        report = json.dumps(fields).encode()
         began = time.monotonic()
         # For a bar that stands still no job ends.
         with contextlib.suppress(OSError, InputError):
@@ -149,6 +165,7 @@ class _Reader:
         self._folder = folder
         self._totals: dict[str, int] = {}
         self._works: set[str] = set()
+        self._compiling: set[object] = {None}
 
     def look(self) -> None:
         """Tells listeners what has been done in all."""
@@ -158,6 +175,10 @@ class _Reader:
             for work, done in report.get('done', {}).items():
                 sums[work] = sums.get(work, 0) + done
             totals |= report.get('totals', {})
+            host = report.get('compiles')
+            if host not in self._compiling:
+                _LOGGER.info('workers on %s compile kernels, once for that machine', host)
+                self._compiling.add(host)
         for work, total in totals.items():
             if self._totals.get(work) != total:
                 set_total(work, total)
@@ -174,14 +195,14 @@ class _Reader:
             set_all_done(work)
 
 
-def _read_reports(folder: str) -> Iterator[dict[str, dict[str, int]]]:
+def _read_reports(folder: str) -> Iterator[dict[str, Any]]:
     with contextlib.suppress(OSError, InputError):  # the next look may find more
         for name in filesystem.entries(folder):
             if not name.startswith(ATTEMPT_PREFIX):  # of a file that is not whole yet
                 yield _read_report(os.path.join(folder, name))
 
 
-def _read_report(path: str) -> dict[str, dict[str, int]]:
+def _read_report(path: str) -> dict[str, Any]:
     """Returns what a file has; empty if it is not a report: others may write to an output folder."""
     try:
         with filesystem.open_binary(path) as stream:
@@ -189,6 +210,8 @@ def _read_report(path: str) -> dict[str, dict[str, int]]:
     except (ValueError, RecursionError, OSError, InputError):
         return {}
     parts = [report.get('done'), report.get('totals')] if isinstance(report, dict) else [None]
+    if parts[0] is not None and not isinstance(report.get('compiles') or '', str):
+        return {}
     for part in parts:
         if not isinstance(part, dict) or not all(type(number) is int for number in part.values()):
             return {}

@@ -9,6 +9,7 @@ of the one that was killed, and cancels it.
 import functools
 import hashlib
 import logging
+import re
 import time
 import uuid
 from collections.abc import Sequence
@@ -41,14 +42,17 @@ from pipelines.engines.work_reports import workers_report
 from pipelines.flink.probe import Expected, add_checks
 from pipelines.flink.rest import (
     RUNNER_JAR,
+    VERSIONS,
     WORKER,
+    Failure,
     FlinkError,
     FlinkRest,
     JobState,
+    UnansweredError,
     job_archive,
     milliseconds,
 )
-from tokcore.errors import FullDiskError, InputError
+from tokcore.errors import FullDiskError, InputError, UnreachableError
 from tokcore.options import shown
 from tokcore.process_end import undone_at_end
 
@@ -76,13 +80,34 @@ _WAITING_SECONDS = 10
 _LACKING_SECONDS = 300
 """So long may a cluster have fewer slots than a waiting job needs: a TaskManager is started again in less."""
 
-_MISTAKE = 'tokcore.errors.'
+_MISTAKE = re.compile(r'tokcore\.errors\.(\w+): ')
+"""In a failure: an error of a worker that the user or the system is to blame for."""
 
 _NOT_STARTED = ('Cannot run program', 'Process died with exit code')
 """What Beam's Java says of a worker that did not come to work."""
 
 _STARTS = 3
 """So many in a row may fail; a worker that is killed while it starts is one."""
+
+_MANAGER = re.compile(r"(?:[Tt]ask ?[Mm]anager (?:with id )?'?|flink@)([\w.-]+)(?:/[\w.]*)?:\d")
+"""In a failure: the host of a TaskManager that is meant, before its port."""
+
+_MANAGER_DIED = re.compile(
+    '(?i)no longer reachable|heartbeat of task|AskTimeout|RecipientUnreachable|RemoteTransport'
+)
+_WORKER_DIED = re.compile('client cancelled|Process died with exit code')
+
+_MEMORY = (
+    (
+        'direct',
+        'taskmanager.memory.task.off-heap.size, and as much to taskmanager.memory.process.size',
+    ),
+    ('Metaspace', 'taskmanager.memory.jvm-metaspace.size'),
+    ('', 'taskmanager.memory.process.size'),
+)
+"""For words in an error of Java about memory, the setting that gives more."""
+
+_OUT_OF_MEMORY = re.compile(r'OutOfMemoryError: (.*)')
 
 _NO_ROOM = 'No space left on device'
 _WORK = 'flink'
@@ -107,14 +132,15 @@ def ask_cluster(options: PipelineOptions) -> tuple[tuple[str, object], ...]:
     """Returns the options of Beam, as pairs of name and value, that follow from a cluster.
 
     Raises:
-        InputError: no Flink answers, it is not set up for tokbeam, it has fewer slots than
-            `--parallelism`, or workers would be kept for longer than its restart delay.
+        InputError: no Flink answers, it is not set up for tokbeam, its Beam jars are for another version
+            of Flink, it has fewer slots than `--parallelism`, or workers would be kept for longer than
+            its restart delay.
     """
     flink = options.view_as(FlinkRunnerOptions)
     master = f'--flink_master {flink.flink_master.strip()}'
     rest = FlinkRest(flink.flink_master)
     try:
-        overview, configuration = rest.overview(), rest.configuration()
+        overview, configuration = rest.overview(patience=0), rest.configuration()
         slots, managers = int(overview['slots-total']), int(overview['taskmanagers'])
     except (FlinkError, KeyError, TypeError, ValueError) as error:
         raise InputError(
@@ -128,6 +154,13 @@ def ask_cluster(options: PipelineOptions) -> tuple[tuple[str, object], ...]:
             f'{master}: this Flink is not set up for tokbeam, for its configuration has no '
             f'{RUNNER_JAR}; see deploy/flink/README.md, or give --flink_job_server_jar to send '
             'jobs through a job server'
+        )
+    versions = configuration.get(VERSIONS, '').replace(',', ' ').split()
+    version = str(overview.get('flink-version'))
+    if versions and not any(f'{version}.'.startswith(f'{each}.') for each in versions):
+        raise InputError(
+            f'{master}: this is Flink {version}, and its Beam jars are for {", ".join(versions)} '
+            f'({VERSIONS}); use such a Flink, or the jars for this one'
         )
     if not portable.environment_type:
         worker = configuration.get(WORKER)
@@ -240,13 +273,13 @@ class ClusterRunner(PortableRunner):
             self._runner_jar,
         )
         # It may run before its id is known here, so until then it is known by its name.
-        with undone_at_end(functools.partial(self._cancel_left, rest)):
+        with undone_at_end(functools.partial(self._cancel_left, rest, patience=0)):
             slots = options.view_as(FlinkRunnerOptions).parallelism
             return ClusterJob(rest, rest.submit(archive), name, slots)
 
-    def _cancel_left(self, rest: FlinkRest) -> None:
+    def _cancel_left(self, rest: FlinkRest, **patience: float) -> None:
         """Cancels the jobs of an earlier driver; the output is claimed, so there is no other one."""
-        for job, name in rest.running():
+        for job, name in rest.running(**patience):
             if name.endswith(f'-{self._digest}'):
                 _LOGGER.info('%s, left by an earlier run, is cancelled', name)
                 rest.cancel(job)
@@ -285,12 +318,18 @@ class ClusterJob(PipelineResult):
             RuntimeError: it failed or was cancelled, or the cluster has lost it, or has had too few
                 slots for it for five minutes. What a worker raised is in the text. A user's mistake
                 ends the job at once, without a restart.
-            InputError: no worker starts, or a disk of the cluster is full.
+            InputError: no worker starts, a disk of the cluster is full, or its memory.
+            UnreachableError: the cluster has not answered for some minutes.
         """
         end = float('inf') if duration is None else time.monotonic() + duration / 1000
         try:
             with undone_at_end(self.cancel):
                 state = self._look_until(end)
+        except UnansweredError as error:
+            raise UnreachableError(
+                f'the job {self._name} is out of reach ({error}), and may still be running; give the '
+                'command again when the cluster can be reached'
+            ) from error
         except FlinkError as error:
             raise RuntimeError(
                 f'the job {self._name} is lost: {error}; give the command again when the cluster '
@@ -302,15 +341,28 @@ class ClusterJob(PipelineResult):
         if not state.has_ended:
             return PipelineState.RUNNING
         if state.state != 'FINISHED':
-            failures = self._rest.failures(self._job)
-            reason = failures[-1] if failures else 'no reason is known'
-            if _NO_ROOM in reason:
-                raise FullDiskError(
-                    f'a disk of the cluster at {self._rest.address} is full ({_last_cause(reason)}); '
-                    'make room for its temporary files (io.tmp.dirs), and give the command again'
-                )
-            raise RuntimeError(f'the job {self._name} ended {state.state}: {reason}')
+            self._raise_reason(state.state)
         return PipelineState.DONE
+
+    def _raise_reason(self, state: str) -> None:
+        """Raises an error about why the job has failed or was cancelled."""
+        failures = self._rest.failures(self._job)
+        reason = failures[-1].text if failures else 'no reason is known'
+        if _NO_ROOM in reason:
+            raise FullDiskError(
+                f'a disk of the cluster at {self._rest.address} is full ({_last_cause(reason)}); '
+                'make room for its temporary files (io.tmp.dirs), and give the command again'
+            )
+        # What follows from it may come last.
+        for failure in failures:
+            if _OUT_OF_MEMORY.search(failure.text):
+                raise InputError(f'the job {self._name} ended {state}: {_summary(failure)}')
+        if failures and ' TaskManager on ' in (summary := _summary(failures[-1])):
+            reason = (
+                f'{summary}; if its log has an OutOfMemoryError, give it more memory '
+                f'(taskmanager.memory.process.size)\n{reason}'
+            )
+        raise RuntimeError(f'the job {self._name} ended {state}: {reason}')
 
     def _look_until(self, end: float) -> JobState:
         began, done = time.monotonic(), 0
@@ -336,23 +388,26 @@ class ClusterJob(PipelineResult):
     def _report_failures(self) -> None:
         """Logs what the job met since the last look, from which the cluster restarts it."""
         failures = self._rest.failures(self._job)
+        # A new JobManager counts anew.
+        self._failures = min(self._failures, len(failures))
         for failure in failures[self._failures :]:
-            if _MISTAKE in failure:  # it would be met again after each restart
-                raise RuntimeError(failure)
+            mistakes = _MISTAKE.findall(failure.text)
+            if mistakes and mistakes[-1] != UnreachableError.__name__:
+                raise RuntimeError(failure.text)  # it would be met again after each restart
             _LOGGER.warning(
                 '%s: failure %d, the cluster goes on: %s',
                 self._name,
                 self._failures + 1,
-                _last_cause(failure),
+                _summary(failure),
                 extra={AT_ONCE: True},
             )
             self._failures += 1
         last = failures[-_STARTS:]
         if len(last) == _STARTS and all(
-            any(reason in failure for reason in _NOT_STARTED) for failure in last
+            any(reason in failure.text for reason in _NOT_STARTED) for failure in last
         ):
             raise InputError(
-                f'no worker starts on the cluster at {self._rest.address}: {_last_cause(last[-1])}; '
+                f'no worker starts on the cluster at {self._rest.address}: {_last_cause(last[-1].text)}; '
                 "its TaskManager's log and `log` next to the workers' socket have more"
             )
 
@@ -391,6 +446,21 @@ class ClusterJob(PipelineResult):
                 'lost and does not start again, and its log says why; give the command again when it '
                 'is there, or with a smaller --parallelism'
             )
+
+
+def _summary(failure: Failure) -> str:
+    """Returns what a failure was for a user: what died where, what memory lacks, or its innermost cause."""
+    memory = _OUT_OF_MEMORY.search(failure.text)
+    if memory is not None:
+        setting = next(setting for word, setting in _MEMORY if word in memory[1])
+        return f'a TaskManager on {failure.host} is out of memory ({memory[1][:100]}); give more by {setting}'
+    if _MANAGER_DIED.search(failure.text):
+        # Where it was noticed, another host may be named as the one that is lost.
+        named = _MANAGER.search(failure.text)
+        return f'the TaskManager on {named[1] if named else failure.host} died or was cut off'
+    if _WORKER_DIED.search(failure.text):
+        return f'the worker on {failure.host} died'
+    return _last_cause(failure.text)
 
 
 def _last_cause(failure: object) -> str:

@@ -9,24 +9,37 @@ Source of the layout of the archive: `PortablePipelineJarUtils` of Beam's Java. 
 page on its REST API.
 """
 
+import contextlib
+import functools
 import io
 import json
+import logging
 import pathlib
 import re
 import time
+import uuid
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import requests
 
+from pipelines.engines.progress import AT_ONCE
 from tokcore.errors import InputError
+
+_LOGGER = logging.getLogger(__name__)
+
+_Answer = TypeVar('_Answer')
 
 WORKER = 'tokbeam.worker'
 """In the cluster's configuration: the path of `boot`, which a TaskManager starts as a worker."""
 
 RUNNER_JAR = 'tokbeam.runner-jar'
 """In the cluster's configuration: the path of the jar with Beam's main class, on all its machines."""
+
+VERSIONS = 'tokbeam.flink-versions'
+"""In the cluster's configuration: the versions of Flink that its Beam jars are for, with commas."""
 
 _MAIN_CLASS = 'org.apache.beam.runners.flink.FlinkPipelineRunner'
 _LINE = 70  # bytes of a manifest; the format allows 72, with a space before a line that goes on
@@ -38,15 +51,28 @@ _ENDED = frozenset(['FINISHED', 'FAILED', 'CANCELED'])
 _AT_WORK = ('DEPLOYING', 'INITIALIZING', 'RUNNING')
 """States of a stage that has its slots."""
 
-_ANSWER_SECONDS = 60
+_ANSWER_SECONDS = 10
+"""A request without an answer is repeated after so many: what was sent into a cut network is lost."""
+
+_SUBMIT_SECONDS = 60
 """The JobManager translates a pipeline within one request; a large one took some seconds."""
 
-_PATIENCE_SECONDS = 60
-"""So long may a JobManager that knows a job of ours not answer, as one that is being restarted."""
+_PATIENCE_SECONDS = 300
+"""So long may a cluster not answer: a network that is cut, a JobManager that is being restarted."""
+
+_SILENCE_SECONDS = 10
+"""After so many it is reported that nobody answers, and again whenever twice as many have passed."""
 
 _RETRY_SECONDS = 0.5
 _CANCEL_SECONDS = 30
 _CANCEL_LOOK_SECONDS = 0.1
+
+_NOT_SERVING = re.compile(
+    r'(RecipientUnreachable|FencingToken|LeaderRetrieval|Timeout)Exception|leader election', re.I
+)
+"""In an error 500: no JobManager leads at the moment, or the one that answers does not reach it."""
+
+_EXCEPTION = re.compile(r'[\w$.]+(Exception|Error)\b')
 
 _DURATION = re.compile(r'([0-9]+)\s*([a-z]*)')
 _MILLISECONDS = {
@@ -60,6 +86,27 @@ _MILLISECONDS = {
 
 class FlinkError(RuntimeError):
     """The cluster refuses a request, or does not answer."""
+
+
+class UnansweredError(FlinkError):
+    """Nobody answers, which may change."""
+
+
+class UnknownJobError(FlinkError):
+    """The cluster does not know a job."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error that a job has met.
+
+    Attributes:
+        text: as Java writes it.
+        host: where it was.
+    """
+
+    text: str
+    host: str
 
 
 @dataclass(frozen=True)
@@ -84,48 +131,74 @@ class JobState:
 
 
 class FlinkRest:
-    """The cluster at an address, `HOST:PORT` or a URL."""
+    """The cluster at an address, `HOST:PORT` or a URL.
 
-    def __init__(self, address: str):
-        address = address.strip().rstrip('/')
-        self.address = address if '://' in address else f'http://{address}'
+    With high availability every JobManager serves, so there may be several addresses, with commas
+    between them: if one does not answer, the next one is asked.
+    """
+
+    def __init__(self, addresses: str):
+        stripped = [address.strip().rstrip('/') for address in addresses.split(',')]
+        self._addresses = [each if '://' in each else f'http://{each}' for each in stripped]
         self._session = requests.Session()
 
-    def overview(self) -> dict[str, Any]:
+    @property
+    def address(self) -> str:
+        """The address that is asked next."""
+        return self._addresses[0]
+
+    def overview(self, patience: float = _PATIENCE_SECONDS) -> dict[str, Any]:
         """Returns the number of TaskManagers and slots, and Flink's version, by Flink's names."""
-        return self._get('overview')
+        return self._get('overview', patience)
 
     def configuration(self) -> dict[str, str]:
         """Returns the JobManager's configuration."""
         return {setting['key']: setting['value'] for setting in self._get('jobmanager/config')}
 
-    def running(self) -> list[tuple[str, str]]:
+    def running(self, patience: float = _PATIENCE_SECONDS) -> list[tuple[str, str]]:
         """Returns the id and the name of each job that has not ended."""
-        jobs = self._get('jobs/overview', _PATIENCE_SECONDS)['jobs']
+        jobs = self._get('jobs/overview', patience)['jobs']
         return [(job['jid'], job['name']) for job in jobs if job['state'] not in _ENDED]
 
     def submit(self, archive: bytes) -> str:
-        """Starts a job; returns its id."""
+        """Starts a job; returns its id.
+
+        The id is chosen here, so a job is not started twice if only the answer was lost.
+        """
+        job = uuid.uuid4().hex
+        self._patiently(functools.partial(self._start, archive, job))
+        return job
+
+    def _start(self, archive: bytes, job: str) -> None:
+        with contextlib.suppress(UnknownJobError):
+            self._request('get', f'jobs/{job}')
+            return  # an earlier request has started it
         uploaded = self._request(
             'post',
             'jars/upload',
+            _SUBMIT_SECONDS,
             files={'jarfile': ('tokbeam.jar', archive, 'application/x-java-archive')},
         )
         name = uploaded['filename'].rpartition('/')[2]
         try:
-            body = {'entryClass': _MAIN_CLASS}
-            return self._request('post', f'jars/{name}/run', json=body)['jobid']
+            body = {'entryClass': _MAIN_CLASS, 'jobId': job}
+            self._request('post', f'jars/{name}/run', _SUBMIT_SECONDS, json=body)
+        except FlinkError as error:
+            if 'DuplicateJobSubmission' not in str(error):
+                raise
         finally:
-            # The job has its own copy by now.
-            self._request('delete', f'jars/{name}')
+            # The job has its own copy by now, and another JobManager none.
+            with contextlib.suppress(FlinkError):
+                self._request('delete', f'jars/{name}')
 
-    def state(self, job: str) -> JobState:
+    def state(self, job: str, patience: float = _PATIENCE_SECONDS) -> JobState:
         """Returns how far a job is.
 
         Raises:
-            FlinkError: the cluster does not know the job, or has not answered for a minute.
+            UnansweredError: the cluster has not answered for some minutes.
+            UnknownJobError: it does not know the job.
         """
-        answer = self._get(f'jobs/{job}', _PATIENCE_SECONDS)
+        answer = self._get(f'jobs/{job}', patience)
         states = [vertex['status'] for vertex in answer['vertices']]
         return JobState(
             answer['state'],
@@ -134,11 +207,14 @@ class FlinkRest:
             sum(state in _AT_WORK for state in states),
         )
 
-    def failures(self, job: str) -> list[str]:
-        """Returns the errors that a job has met, as Java writes them, oldest first."""
-        answer = self._get(f'jobs/{job}/exceptions', _PATIENCE_SECONDS)
+    def failures(self, job: str) -> list[Failure]:
+        """Returns the errors that a job has met, oldest first."""
+        answer = self._get(f'jobs/{job}/exceptions')
         history = answer.get('exceptionHistory', {}).get('entries', [])
-        return [entry['stacktrace'] for entry in reversed(history)]
+        return [
+            Failure(entry['stacktrace'], (entry.get('endpoint') or 'a machine').partition(':')[0])
+            for entry in reversed(history)
+        ]
 
     def cancel(self, job: str) -> str:
         """Cancels a job and waits for its end; returns the state in which it ended.
@@ -149,13 +225,13 @@ class FlinkRest:
         try:
             self._request('patch', f'jobs/{job}?mode=cancel')
         except FlinkError:
-            state = self.state(job)
+            state = self.state(job, _CANCEL_SECONDS)
             if not state.has_ended:
                 raise
             return state.state
         end = time.monotonic() + _CANCEL_SECONDS
         while time.monotonic() < end:
-            state = self.state(job)
+            state = self.state(job, _CANCEL_SECONDS)
             if state.has_ended:
                 return state.state
             time.sleep(_CANCEL_LOOK_SECONDS)
@@ -164,35 +240,67 @@ class FlinkRest:
             f'{_CANCEL_SECONDS} seconds'
         )
 
-    def _get(self, path: str, patience: float = 0) -> Any:
-        """Asks again for some seconds if nobody answers."""
-        end = time.monotonic() + patience
+    def _get(self, path: str, patience: float = _PATIENCE_SECONDS) -> Any:
+        return self._patiently(functools.partial(self._request, 'get', path), patience)
+
+    def _patiently(
+        self, ask: Callable[[], _Answer], patience: float = _PATIENCE_SECONDS
+    ) -> _Answer:
+        """Asks again for some seconds if nobody answers, each address at least once.
+
+        A cluster that answers that it does not serve yet is there, and always waited for.
+        """
+        began, reported, asked = time.monotonic(), float(_SILENCE_SECONDS), 0
         while True:
             try:
-                return self._request('get', path)
-            except _NoAnswer:
-                if time.monotonic() >= end:
+                answer = ask()
+                if reported > _SILENCE_SECONDS:
+                    _LOGGER.info('the JobManager answers again', extra={AT_ONCE: True})
+                return answer
+            except UnansweredError as error:
+                silent, asked = time.monotonic() - began, asked + 1
+                patience = _PATIENCE_SECONDS if isinstance(error, _NotServingError) else patience
+                if silent >= patience and asked >= len(self._addresses):
                     raise
+                if silent >= reported:
+                    _LOGGER.warning(
+                        'the JobManager does not answer, for %d s: %s',
+                        silent,
+                        error,
+                        extra={AT_ONCE: True},
+                    )
+                    reported = 2 * silent
             time.sleep(_RETRY_SECONDS)
 
-    def _request(self, method: str, path: str, **arguments: Any) -> Any:
-        url = f'{self.address}/v1/{path}'
+    def _request(
+        self, method: str, path: str, seconds: float = _ANSWER_SECONDS, **arguments: Any
+    ) -> Any:
+        address = self.address
+        url = f'{address}/v1/{path}'
         try:
-            response = self._session.request(method, url, timeout=_ANSWER_SECONDS, **arguments)
+            response = self._session.request(method, url, timeout=seconds, **arguments)
         except requests.RequestException as error:
-            raise _NoAnswer(f'{self.address} does not answer: {_reason(error)}') from error
-        if response.status_code == 503:  # the JobManager has not begun to serve
-            raise _NoAnswer(f'{self.address} does not serve yet')
+            self._ask_next(address)
+            raise UnansweredError(f'{address} does not answer: {_reason(error)}') from error
+        is_error = response.status_code >= 500
+        if response.status_code == 503 or (is_error and _NOT_SERVING.search(response.text)):
+            self._ask_next(address)
+            raise _NotServingError(f'{address} does not serve yet: {_exception_line(response)}')
         if not response.ok:
-            raise FlinkError(f'{url} answers {response.status_code}: {_last_line(response)}')
+            kind = UnknownJobError if response.status_code == 404 else FlinkError
+            raise kind(f'{url} answers {response.status_code}: {_exception_line(response)}')
         try:
             return response.json() if response.content else {}
         except ValueError as error:
             raise FlinkError(f'{url} is not the REST interface of a Flink') from error
 
+    def _ask_next(self, silent: str) -> None:
+        """Puts an address last."""
+        self._addresses.sort(key=silent.__eq__)
 
-class _NoAnswer(FlinkError):
-    """Nobody answers at the address, which may change."""
+
+class _NotServingError(UnansweredError):
+    """A JobManager answers that it does not serve yet: it starts, or waits for a leader."""
 
 
 def job_archive(pipeline: str, options: str, runner_jar: str) -> bytes:
@@ -239,12 +347,16 @@ def _reason(error: Exception) -> str:
     return str(getattr(inner, 'strerror', None) or inner)
 
 
-def _last_line(response: requests.Response) -> str:
-    """Returns the last line of an error that Flink answers, which is a Java traceback in JSON."""
+def _exception_line(response: requests.Response) -> str:
+    """Returns the innermost exception of an error that Flink answers, a Java traceback in JSON."""
     try:
         text = '\n'.join(map(str, response.json()['errors']))
     except (ValueError, KeyError, TypeError):
         text = response.text
-    causes = [line for line in text.splitlines() if line.startswith('Caused by: ')]
-    lines = causes or text.strip().splitlines() or ['nothing']
-    return lines[-1].removeprefix('Caused by: ').strip()[:500]
+    lines = [line.lstrip('<') for line in text.strip().splitlines()] or ['nothing']
+    causes = [line for line in lines if line.startswith('Caused by: ')]
+    # Without a cause the first exception counts: those below it are of other levels.
+    exceptions = [line for line in lines if _EXCEPTION.match(line)]
+    told = causes[-1] if causes else (exceptions or lines[-1:])[0]
+    told = told.removeprefix('Caused by: ')
+    return told.strip()[:500]

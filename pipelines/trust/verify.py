@@ -33,7 +33,7 @@ from tokcore.corpus.order_keys import is_among, mix64, shard_of
 from tokcore.corpus.stretches import CORPUS_INDEX, parse_corpus_index
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
-from tokcore.errors import InputError
+from tokcore.errors import InputError, UnreachableError
 from tokcore.filters.leaving_out import AddressedFiles
 from tokcore.options import recorded
 from tokcore.reading.checking import (
@@ -346,6 +346,8 @@ class _Contents:
             return Sums().checked(0, Findings(file.name)) if is_whole else None
         try:
             return self._check(file, path)
+        except UnreachableError:  # that is no error of the file
+            raise
         except InputError as error:
             finding = Finding(file.name, f'it cannot be read ({error!s:.300})')
             return CheckedFile(0, 0, '00000000', '', (finding,))

@@ -307,6 +307,15 @@ def test_build_gives_the_same_bytes(cluster, corpus, local, tmp_path, scheme, le
     assert cluster.running() == []
 
 
+def test_the_streaming_translator_gives_the_same_bytes(cluster, corpus, local, tmp_path):
+    """The only one that Beam has for Flink 2."""
+    output, log = tmp_path / 'out', tmp_path / 'log'
+    arguments = [*build_arguments(corpus, 'subword'), '--output', output, '--learner', 'beam']
+    assert run([*arguments, *cluster.flags, '--streaming'], log) == 0, log.read_text()
+    assert shards_and_vocabularies(output) == local('subword')
+    assert cluster.running() == []
+
+
 @pytest.mark.parametrize('number', range(KILLS))
 def test_kills_at_random_moments_change_no_byte(cluster, corpus, local, tmp_path, number):
     """One of each kind, each in a random stage; the same command again where it ended."""
@@ -411,6 +420,21 @@ def test_of_two_commands_at_once_one_says_that_the_other_works(cluster, corpus, 
     assert f'is being written by process {process.pid} ' in other.read_text()
     assert process.wait(BUILD_SECONDS) == 0, log.read_text()
     assert shards_and_vocabularies(output) == local('subword')
+
+
+def test_a_taskmanager_that_does_not_start_is_reported_by_its_last_error(tmp_path):
+    cluster = Cluster(tmp_path / 'flink', free_port())
+    command = cluster.command('up', '--port', cluster.port, '--taskmanagers', 1, '--memory', '10m')
+    with subprocess.Popen(
+        command, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    ) as up:
+        said = next(line for line in up.stdout if 'ended' in line)
+        up.kill()
+    cluster.run('down')
+    assert 'taskmanager-1 ended: ' in said and 'IllegalConfigurationException: ' in said
+    kept = (cluster.folder / 'log' / 'keeper.log').read_text()
+    assert kept.splitlines()[-1].endswith('jobmanager ended with status 143')
+    assert processes_of(cluster.folder) == []
 
 
 def test_it_is_shown_and_a_second_start_changes_nothing(cluster):

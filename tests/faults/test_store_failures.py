@@ -4,6 +4,7 @@ import os
 import random
 import re
 import subprocess
+import threading
 
 import pytest
 from generated_text import english_lines
@@ -15,6 +16,7 @@ from test_secrets_of_stores import tattler
 
 from pipelines.files import claims
 from tokcore import object_stores
+from tokcore.errors import UnreachableError
 from tokcore.object_stores import bucket_of
 
 pytest.importorskip('obstore')
@@ -158,6 +160,41 @@ def test_a_store_that_does_not_answer_is_one_sentence(line, monkeypatch):
     assert 'gives no whole answer, after trying for up to' in said
 
 
+def test_a_store_that_has_answered_is_waited_for_longer(store, monkeypatch):
+    monkeypatch.setattr(object_stores, 'RETRY_SECONDS', 0.3)
+    store.client().put_object(Bucket='corpora', Key='away', Body=b'0123')
+    with Proxy(store.url, fails=1).serving() as proxy:
+        Store(proxy.url).use(monkeypatch)
+        bucket, key = bucket_of('s3://corpora/away')
+        with pytest.raises(
+            UnreachableError, match='s3://corpora/away .* passed in up to 0.3 s; run'
+        ):
+            bucket.read(key, 0, 4)
+        proxy.fails = 0
+        assert bucket.read(key, 0, 4) == b'0123'
+        proxy.fails, refused = 1, len(proxy.broken)
+        back = threading.Timer(1, setattr, [proxy, 'fails', 0])
+        back.start()
+        assert bucket.read(key, 1, 3) == b'12'
+        assert len(proxy.broken) > refused
+        back.join()
+
+
+def test_a_store_that_stays_away_ends_a_job_with_a_sentence_about_it(store, line, monkeypatch):
+    """Whoever notices it first."""
+    monkeypatch.setattr(object_stores, 'RETRY_SECONDS', 0.3)
+    monkeypatch.setattr(object_stores, 'PATIENCE_SECONDS', 0.6)
+    with Proxy(store.url).serving() as proxy:
+        Store(proxy.url).use(monkeypatch)
+        for requests in (12, 25, 40):
+            monkeypatch.setattr(proxy, 'away_after', len(proxy.log) + requests)
+            said = refuse(*line, '--output', f's3://corpora/away{requests}')
+            assert re.search('cannot be reached: the store answers 50[03], and', said), said
+            assert 'has not passed in up to 0.6 s; run again' in said
+            assert 'check the path' not in said
+            monkeypatch.setattr(proxy, 'away_after', None)
+
+
 @pytest.mark.parametrize('place', ['--text', '--output'])
 @pytest.mark.parametrize(
     ('status', 'code', 'reason'),
@@ -196,3 +233,17 @@ def test_every_kind_of_request_is_repeated(store, monkeypatch):
                 bucket.delete([key, f'{key}/copy'])
                 assert not bucket.has_below(key)
             assert len(proxy.broken) > 3
+
+
+def test_a_store_that_goes_away_is_no_finding_of_verify(store, line, whole, monkeypatch):
+    monkeypatch.setattr(object_stores, 'RETRY_SECONDS', 0.3)
+    monkeypatch.setattr(object_stores, 'PATIENCE_SECONDS', 0.3)
+    with Proxy(store.url).serving() as proxy:
+        Store(proxy.url).use(monkeypatch)
+        assert run('verify', 's3://corpora/whole').status == 0
+        requests = len(proxy.log)
+        for share in (0.3, 0.6, 0.9):
+            proxy.away_after = len(proxy.log) + int(share * requests)
+            ended = run('verify', 's3://corpora/whole')
+            assert ended.status == 2 and 'cannot be reached' in ended.said, ended
+            proxy.away_after = None

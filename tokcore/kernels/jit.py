@@ -77,6 +77,9 @@ _KEPT_FOR = 30 * _NOTED_EVERY
 
 _KERNEL = '.nbc'
 
+before_compiling: list[Callable[[], object]] = []
+"""Called before a kernel is compiled that the cache does not have."""
+
 _LONGEST_NAME = 150
 """Characters of a kernel's name in those of its files, which may have 255."""
 
@@ -183,6 +186,8 @@ class _KernelCache(FunctionCache):
         path = self._path(self._folder, sig, target_context.codegen())
         content = read_cached(path)
         if content is None:
+            for call in before_compiling:
+                call()
             return None
         _note_use(path)
         note_kernels()

@@ -1,5 +1,6 @@
 """What worker processes report: the driver adds it up, and takes no harm from anything else."""
 
+import platform
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from pipelines.engines import progress
 from pipelines.engines import work_reports as module
 from pipelines.engines.progress import advance, listening, track_work
 from pipelines.engines.work_reports import WorkReports, reports_read, work_reports, workers_report
+from tokcore.kernels.jit import IS_DISABLED, before_compiling, kernel
 from tokcore.object_stores import counted_requests, requests_since
 
 WORKER = """
@@ -119,7 +121,10 @@ def test_reports_take_half_a_percent_of_the_time(monkeypatch, took, most):
 
 
 @pytest.mark.parametrize(
-    'data', [b'', b'{', b'[1]', b'{}', b'{"done": {"reading": "9"}, "totals": {}}', b'\xff', b'[' * 9999]
+    'data', [
+        b'', b'{', b'[1]', b'{}', b'{"done": {"reading": "9"}, "totals": {}}', b'\xff', b'[' * 9999,
+        b'{"done": {"reading": 9}, "totals": {}, "compiles": ["x"]}',
+    ]
 )  # fmt: skip
 def test_what_is_not_a_report_counts_nothing(told, tmp_path, data):
     (tmp_path / 'progress').mkdir()
@@ -129,6 +134,28 @@ def test_what_is_not_a_report_counts_nothing(told, tmp_path, data):
         report(work_reports().folder, 1)
         module._Reader(work_reports().folder).look()
         assert amounts(told, 'reading')[-1] == (1, 10)
+
+
+@kernel
+def twice(number):
+    return 2 * number
+
+
+@pytest.mark.skipif(IS_DISABLED, reason='nothing is compiled')
+def test_a_worker_that_compiles_a_kernel_says_so_once(told, tmp_path, monkeypatch, caplog):
+    caplog.set_level('INFO')
+    monkeypatch.setattr(twice._cache, '_folder', tmp_path / 'empty')
+    monkeypatch.setattr(module, '_writers', {})
+    WorkReports(str(tmp_path / 'progress')).begin()
+    try:
+        assert twice(3) == 6 and twice(4.5) == 9
+    finally:
+        before_compiling.clear()
+    reader = module._Reader(str(tmp_path / 'progress'))
+    reader.look()
+    reader.look()
+    said = [message for message in caplog.messages if 'compile kernels' in message]
+    assert said == [f'workers on {platform.node()} compile kernels, once for that machine']
 
 
 def test_a_folder_that_cannot_be_written_to_ends_no_work(tmp_path):

@@ -42,7 +42,9 @@ def stores(request, monkeypatch):
         google.objects.clear()
         google.use(monkeypatch)
         monkeypatch.setattr(
-            object_stores, 'open_store', lambda url, options: open_store('gs://corpora', options)
+            object_stores,
+            'open_store',
+            lambda url, options, seconds: open_store('gs://corpora', options, seconds),
         )
 
 
@@ -345,7 +347,7 @@ def test_keys_are_not_in_what_options_show():
 )
 def test_an_address_that_would_end_the_process_is_refused(endpoint):
     with pytest.raises(InputError, match='is not the address of a store') as refused:
-        open_store('s3://bucket', StoreOptions(endpoint=endpoint))
+        open_store('s3://bucket', StoreOptions(endpoint=endpoint), 1)
     assert 'HUSH' not in str(refused.value)
 
 

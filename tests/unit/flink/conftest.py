@@ -8,6 +8,12 @@ import threading
 
 import pytest
 
+LEADERLESS = """<Exception on server side:
+org.apache.flink.runtime.rpc.exceptions.RecipientUnreachableException: Could not send message [X] to Y.
+\tat org.apache.flink.runtime.rpc.pekko.SupervisorActor.z(SupervisorActor.java:1)
+End of exception on server side>"""
+"""What a JobManager says that does not reach the one in charge."""
+
 
 class FakeFlink:
     """What the server holds; tests read and change it.
@@ -24,14 +30,19 @@ class FakeFlink:
         failures: of jobs, by id, oldest first.
         cancelled: ids of jobs.
         refusal: the error with which it answers a request to run a job.
+        silences: how the next requests are answered instead: `cut` closes the connection, `lost` does so
+            after the request was carried out, `leaderless` is a JobManager without a leader.
     """
 
     def __init__(self, address: str):
         self.address = address
-        self.overview = {'slots-total': 2, 'slots-available': 2, 'taskmanagers': 2}
+        self.overview: dict[str, object] = {
+            'slots-total': 2, 'slots-available': 2, 'taskmanagers': 2, 'flink-version': '1.20.5',
+        }  # fmt: skip
         self.configuration = {
             'tokbeam.worker': '/opt/boot',
             'tokbeam.runner-jar': '/opt/runner.jar',
+            'tokbeam.flink-versions': '1.19, 1.20',
             'restart-strategy.type': 'fixed-delay',
             'restart-strategy.fixed-delay.delay': '4 s',
         }
@@ -43,6 +54,7 @@ class FakeFlink:
         self.failures: dict[str, list[str]] = {}
         self.cancelled: list[str] = []
         self.refusal: str | None = None
+        self.silences: list[str] = []
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, object]:
         if (method, path) == ('GET', 'overview'):
@@ -69,7 +81,8 @@ class FakeFlink:
             if self.refusal is not None:
                 return 500, {'errors': ['Internal server error.', self.refusal]}
             self.started.append(json.loads(body))
-            job = f'job{len(self.started)}'
+            job = self.started[-1]['jobId']
+            assert job not in self.states, 'it was started twice'
             self.names[job], self.states[job] = 'job', ['RUNNING']
             return 200, {'jobid': job}
         return self._answer_of_job(method, path)
@@ -77,7 +90,7 @@ class FakeFlink:
     def _answer_of_job(self, method: str, path: str) -> tuple[int, object]:
         _, job, *rest = re.split('[/?]', path)
         if job not in self.states:
-            return 404, {'errors': [f'Job {job} not found']}
+            return 404, {'errors': [f'org.apache.flink.NotFoundException: Job {job} not found']}
         if method == 'PATCH':
             if self.states[job][0] in ('FINISHED', 'FAILED', 'CANCELED'):
                 return 409, {'errors': ['Job cancellation failed']}
@@ -86,7 +99,8 @@ class FakeFlink:
                 self.states[job] = ['CANCELED']
             return 202, {}
         if rest == ['exceptions']:
-            entries = [{'stacktrace': text} for text in reversed(self.failures.get(job, []))]
+            failures = reversed(self.failures.get(job, []))
+            entries = [{'stacktrace': text, 'endpoint': 'host7:6121'} for text in failures]
             return 200, {'exceptionHistory': {'entries': entries}}
         states = self.states[job]
         state = states.pop(0) if len(states) > 1 else states[0]
@@ -102,7 +116,14 @@ def flink():
     class Handler(http.server.BaseHTTPRequestHandler):
         def _answer(self):
             body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
-            status, told = fake.answer(self.command, self.path.removeprefix('/v1/'), body)
+            silence = fake.silences.pop(0) if fake.silences else ''
+            if silence == 'leaderless':
+                status, told = 500, {'errors': ['Internal server error.', LEADERLESS]}
+            elif silence != 'cut':
+                status, told = fake.answer(self.command, self.path.removeprefix('/v1/'), body)
+            if silence in ('cut', 'lost'):
+                self.close_connection = True
+                return
             data = json.dumps(told).encode()
             self.send_response(status)
             self.send_header('Content-Length', str(len(data)))

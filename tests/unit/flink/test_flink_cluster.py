@@ -2,7 +2,9 @@
 
 import io
 import logging
+import tempfile
 import threading
+import uuid
 import zipfile
 
 import apache_beam as beam
@@ -17,11 +19,11 @@ from google.protobuf import json_format
 
 from pipelines.engines.engine import check_engine, choose_engine, users_mistake
 from pipelines.flink import probe as cluster_probe
-from pipelines.flink.cluster import ClusterJob, ClusterRunner, ask_cluster
-from pipelines.flink.rest import FlinkRest
+from pipelines.flink.cluster import ClusterJob, ClusterRunner, _summary, ask_cluster
+from pipelines.flink.rest import Failure, FlinkRest
 from pipelines.options.beam import beam_options
 from tokcore import process_end
-from tokcore.errors import FullDiskError, InputError
+from tokcore.errors import FullDiskError, InputError, UnreachableError
 
 
 def ask(flink, *flags: str) -> dict:
@@ -54,6 +56,12 @@ def test_the_engine_has_what_the_cluster_told(flink):
     assert portable.environment_cache_millis == '1000'
 
 
+def test_checking_a_cluster_leaves_no_temporary_folder(flink, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+    check_engine(choose_engine(['--runner=FlinkRunner', f'--flink_master={flink.address}'], None))
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(('delay', 'expected'), [('10 s', 1000), ('1 s', 500), ('1 ms', 1)])
 def test_workers_are_kept_for_less_than_the_restart_delay(flink, delay, expected):
     flink.configuration['restart-strategy.fixed-delay.delay'] = delay
@@ -68,6 +76,13 @@ NONE = {'slots-total': 0, 'taskmanagers': 0}
     [
         (['--environment_cache_millis=4000'], {}, None, '4000 ms'),
         (['--parallelism=3'], {}, None, 'more than the 2 slots of the 2 TaskManagers'),
+        (
+            [],
+            {'flink-version': '2.2.1'},
+            None,
+            'is Flink 2.2.1, and its Beam jars are for 1.19, 1.20',
+        ),
+        ([], {'flink-version': '1.2'}, None, 'is Flink 1.2, and its Beam jars'),
         ([], NONE, None, 'no TaskManager'),
         ([], {}, 'tokbeam.worker', 'tokbeam.worker'),
         ([], {}, 'tokbeam.runner-jar', 'tokbeam.runner-jar'),
@@ -80,9 +95,20 @@ def test_what_a_cluster_cannot_do_is_refused(flink, flags, overview, without, sa
         ask(flink, *flags)
 
 
+def test_a_cluster_that_does_not_say_for_which_flink_its_jars_are_is_taken(flink):
+    del flink.configuration['tokbeam.flink-versions']
+    flink.overview['flink-version'] = '2.2.1'
+    assert ask(flink)['--parallelism'] == 2
+
+
 def test_an_address_where_nobody_answers_is_refused(unused_port):
     with pytest.raises(InputError, match='refused'):
         ask_cluster(beam_options([f'--flink_master=localhost:{unused_port}']))
+
+
+def test_no_address_is_refused():
+    with pytest.raises(InputError, match='no Flink is to be asked there'):
+        ask_cluster(beam_options(['--flink_master=,']))
 
 
 @pytest.fixture
@@ -141,22 +167,30 @@ def test_the_job_of_a_killed_driver_is_cancelled_and_no_other(flink, run):
     assert flink.cancelled == ['left']
 
 
+JOB = uuid.UUID(int=1).hex
+
+
 @pytest.fixture
 def job(flink, monkeypatch):
     monkeypatch.setattr(process_end, '_undoing', {})
+    monkeypatch.setattr('pipelines.flink.rest._RETRY_SECONDS', 0.01)
     rest = FlinkRest(flink.address)
-    return ClusterJob(rest, rest.submit(b''), 'tokbeam-count-1-x', slots=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(uuid, 'uuid4', lambda: uuid.UUID(JOB))
+        rest.submit(b'')
+    flink.started.clear()
+    return ClusterJob(rest, JOB, 'tokbeam-count-1-x', slots=2)
 
 
 def test_a_job_that_finishes_is_done(flink, job):
-    flink.states['job1'] = ['RUNNING', 'FINISHED']
+    flink.states[JOB] = ['RUNNING', 'FINISHED']
     assert job.wait_until_finish() == 'DONE'
     assert not process_end._undoing
 
 
 def test_a_failure_that_the_cluster_survives_is_told(flink, job, caplog):
-    flink.states['job1'] = ['RUNNING', 'RUNNING', 'FINISHED']
-    flink.failures['job1'] = [
+    flink.states[JOB] = ['RUNNING', 'RUNNING', 'FINISHED']
+    flink.failures[JOB] = [
         'java.lang.X: lost\n\tat y\nCaused by: java.net.Z: reset\n\tat q',
         'java.lang.X: no slot\n\tat y',
     ]
@@ -186,36 +220,136 @@ NO_START = 'java.lang.X: y\nCaused by: java.io.Z: Cannot run program "/boot"'
             ['Caused by: tokcore.errors.InputError: file x, line 3: no column 2'],
             RuntimeError,
             'file x, line 3',
-            ['job1'],
+            [JOB],
         ),
         (
             ['RUNNING', 'CANCELLING', 'CANCELED'],
             [NO_START] * 3,
             InputError,
             'no worker starts on .*: java.io.Z: Cannot run ',
-            ['job1'],
+            [JOB],
+        ),
+        (
+            ['FAILED'],
+            [
+                'X: y\nCaused by: java.lang.OutOfMemoryError: Java heap space\n\tat z',
+                'call is closed',
+            ],
+            InputError,
+            r'on host7 is out of memory \(Java heap space\); .* taskmanager.memory.process.size$',
+            [],
+        ),
+        (
+            ['FAILED'],
+            ['X: TaskManager with id tm3:6122-1a is no longer reachable.'],
+            RuntimeError,
+            'the TaskManager on tm3 died or was cut off; if its log has an OutOfMemoryError',
+            [],
         ),
         (None, [], RuntimeError, 'is lost: .*404', []),
     ],
 )
 def test_a_job_that_fails_says_why(flink, job, states, failures, error, said, cancelled):
-    flink.states, flink.failures = {'job1': states} if states else {}, {'job1': failures}
+    flink.states, flink.failures = {JOB: states} if states else {}, {JOB: failures}
     with pytest.raises(error, match=said):
         job.wait_until_finish()
     assert flink.cancelled == cancelled
 
 
+def test_a_store_that_is_away_is_left_to_the_restarts_of_the_cluster(flink, job, caplog):
+    flink.states[JOB] = ['RUNNING', 'RESTARTING', 'FINISHED']
+    away = 'tokcore.errors.UnreachableError: s3://corpora/x cannot be reached: it is away'
+    flink.failures[JOB] = [f'X: y\nCaused by: java.lang.Z: {away}']
+    assert job.wait_until_finish() == 'DONE'
+    [message] = caplog.messages
+    assert message.endswith(f'failure 1, the cluster goes on: java.lang.Z: {away}')
+    flink.states[JOB] = ['FAILED']
+    with pytest.raises(RuntimeError) as caught:
+        job.wait_until_finish()
+    mistake = users_mistake(caught.value)
+    assert type(mistake) is UnreachableError and str(mistake).startswith('s3://corpora/x cannot')
+
+
+def test_a_new_jobmanager_counts_failures_anew(flink, job, caplog):
+    flink.failures[JOB] = ['java.lang.X: first', 'java.lang.X: second']
+    job._report_failures()
+    flink.failures[JOB] = []
+    job._report_failures()
+    flink.failures[JOB] = ['java.lang.X: third']
+    job._report_failures()
+    assert [message.rpartition(' ')[2] for message in caplog.messages] == [
+        'first',
+        'second',
+        'third',
+    ]
+
+
+def test_a_cluster_out_of_reach_may_still_run_the_job(flink, job, monkeypatch):
+    monkeypatch.setattr('pipelines.flink.rest._PATIENCE_SECONDS', 0)
+    monkeypatch.setattr(FlinkRest.state, '__defaults__', (0,))
+    flink.silences = ['cut'] * 100
+    with pytest.raises(UnreachableError, match='is out of reach .*may still be running'):
+        job.wait_until_finish()
+    assert flink.cancelled == []
+
+
+def test_a_job_that_finished_while_the_cluster_was_out_of_reach_is_done(flink, job):
+    flink.silences = ['cut'] * 5
+    flink.states[JOB] = ['FINISHED']
+    assert job.wait_until_finish() == 'DONE'
+
+
+@pytest.mark.parametrize(
+    ('text', 'summary'),
+    [
+        ('X: y\nCaused by: StatusRuntimeException: CANCELLED: client cancelled', 'the worker on tm1 died'),
+        ('X: Process died with exit code 137', 'the worker on tm1 died'),
+        (
+            'TimeoutException: The heartbeat of TaskManager with id tm5:33081-c1e584 timed out.',
+            'the TaskManager on tm5 died or was cut off',
+        ),
+        (
+            'AskTimeoutException: Ask timed out on [Actor[pekko.tcp://flink@tm4:34487/user/rpc/taskmanager_0]]',
+            'the TaskManager on tm4 died or was cut off',
+        ),
+        (
+            'X: TaskManager with id taskmanager2:42155-1a2b3c is no longer reachable.',
+            'the TaskManager on taskmanager2 died or was cut off',
+        ),
+        (
+            "X: Connection unexpectedly closed by remote task manager 'taskmanager2/10.77.0.4:41111 [ "
+            "taskmanager2:42155-1a2b3c ] '.\nRemoteTransportException",
+            'the TaskManager on taskmanager2 died or was cut off',
+        ),
+        (
+            'RecipientUnreachableException: Could not send message [RemoteRpcInvocation(submitTask)] '
+            'to recipient [pekko.tcp://flink@10.77.0.4:34567/user/rpc/taskmanager_0]',
+            'the TaskManager on 10.77.0.4 died or was cut off',
+        ),
+        (
+            'X: y\nCaused by: OutOfMemoryError: Cannot reserve 10 bytes of direct buffer memory (limit 9)',
+            'a TaskManager on tm1 is out of memory (Cannot reserve 10 bytes of direct buffer memory (limit '
+            '9)); give more by taskmanager.memory.task.off-heap.size, and as much to '
+            'taskmanager.memory.process.size',
+        ),
+        ('java.lang.X: y\n\tat a\nCaused by: java.lang.Z: reset\n\tat b', 'java.lang.Z: reset'),
+    ],
+)  # fmt: skip
+def test_a_failure_is_told_by_what_died(text, summary):
+    assert _summary(Failure(text, 'tm1')) == summary
+
+
 def test_a_worker_that_was_killed_while_it_started_is_started_again(flink, job):
-    flink.states['job1'] = ['RUNNING', 'FINISHED']
+    flink.states[JOB] = ['RUNNING', 'FINISHED']
     died = ['Process died with exit code 137'] * 2
-    flink.failures['job1'] = [*died, 'it is lost', *died]
+    flink.failures[JOB] = [*died, 'it is lost', *died]
     assert job.wait_until_finish() == 'DONE'
 
 
 def test_a_deadline_returns_and_cancelling_is_seen_to_its_end(flink, job):
     assert job.wait_until_finish(duration=1) == 'RUNNING'
     assert flink.cancelled == []
-    flink.states['job1'] = ['CANCELLING', 'CANCELED']
+    flink.states[JOB] = ['CANCELLING', 'CANCELED']
     assert job.cancel() == 'CANCELLED'
 
 
@@ -227,7 +361,7 @@ def test_a_job_is_cancelled_when_the_process_ends(flink, job):
     assert list(process_end.undo_all(1)) == []
     process_end.unless_ending.release()  # which the end of a process never does
     waiting.join()
-    assert flink.cancelled == ['job1']
+    assert flink.cancelled == [JOB]
     assert not process_end._undoing
 
 
@@ -235,7 +369,7 @@ def test_a_job_is_cancelled_when_the_process_ends(flink, job):
 def waiting(flink, job, monkeypatch):
     """A job that waits at some looks, which are as if each came after the seconds between two."""
     monkeypatch.setattr('pipelines.flink.cluster._WAITING_SECONDS', -1)
-    flink.states['job1'] = ['RESTARTING'] * 4 + ['FINISHED']
+    flink.states[JOB] = ['RESTARTING'] * 4 + ['FINISHED']
     return job
 
 
@@ -255,7 +389,7 @@ def test_a_job_whose_slots_are_not_there_for_minutes_is_given_up(flink, waiting,
     )
     with pytest.raises(RuntimeError, match=said):
         waiting.wait_until_finish()
-    assert flink.cancelled == ['job1']
+    assert flink.cancelled == [JOB]
 
 
 @pytest.mark.parametrize('slots', [1, 2], ids=['not yet for minutes', 'all there'])

@@ -10,6 +10,7 @@ from pipelines.flink.rest import (
     FlinkError,
     FlinkRest,
     JobState,
+    UnansweredError,
     job_archive,
     milliseconds,
 )
@@ -40,7 +41,8 @@ def test_a_job_is_sent_and_its_archive_is_removed(flink):
     archive = job_archive('{}', '{}', '/opt/runner.jar')
     job = rest.submit(archive)
     assert flink.uploads == [archive]
-    assert flink.started == [{'entryClass': 'org.apache.beam.runners.flink.FlinkPipelineRunner'}]
+    entry = 'org.apache.beam.runners.flink.FlinkPipelineRunner'
+    assert flink.started == [{'entryClass': entry, 'jobId': job}]
     assert flink.archives == {}
     assert rest.running() == [(job, 'job')]
     assert rest.state(job) == JobState('RUNNING', 2, 1, 1)
@@ -62,6 +64,47 @@ def test_cancelling_waits_for_the_end(flink):
     assert flink.states[job] == ['CANCELED']
     flink.states[job] = ['FINISHED']
     assert rest.cancel(job) == 'FINISHED' and flink.cancelled == [job]
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr('pipelines.flink.rest._RETRY_SECONDS', 0.01)
+
+
+@pytest.mark.parametrize('answered', range(5))
+@pytest.mark.parametrize('silence', ['cut', 'lost', 'leaderless'])
+def test_a_job_is_started_once_whichever_request_gets_no_answer(flink, quick, answered, silence):
+    flink.silences = [''] * answered + [silence]
+    job = FlinkRest(flink.address).submit(b'jar')
+    assert [each['jobId'] for each in flink.started] == [job]
+    assert list(flink.states) == [job]
+
+
+def test_silence_is_reported_and_the_answer_then(flink, quick, monkeypatch, caplog):
+    caplog.set_level('INFO')
+    monkeypatch.setattr('pipelines.flink.rest._SILENCE_SECONDS', -1)
+    flink.silences = ['leaderless']
+    FlinkRest(flink.address).configuration()
+    silent, answers = caplog.messages
+    assert silent.startswith('the JobManager does not answer, for 0 s: http://localhost:')
+    assert 'does not serve yet: org.apache.flink.' in silent
+    assert silent.endswith('RecipientUnreachableException: Could not send message [X] to Y.')
+    assert answers == 'the JobManager answers again'
+
+
+def test_a_cluster_without_a_leader_is_waited_for_and_one_that_is_not_there_is_not(flink, quick):
+    flink.silences = ['cut']
+    with pytest.raises(UnansweredError, match='does not answer'):
+        FlinkRest(flink.address).overview(patience=0)
+    flink.silences = ['leaderless', 'cut', 'leaderless']
+    assert FlinkRest(flink.address).overview(patience=0) == flink.overview
+
+
+def test_of_several_addresses_any_that_answers_is_asked(flink, quick, unused_port):
+    rest = FlinkRest(f'localhost:{unused_port}, {flink.address}')
+    assert rest.overview(patience=0) == flink.overview
+    assert rest.address == f'http://{flink.address}'
+    assert rest.running() == []
 
 
 @pytest.mark.parametrize(

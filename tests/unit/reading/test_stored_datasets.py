@@ -20,7 +20,7 @@ ROWS = [{'targets': [number + 1, 1]} for number in range(9)]
 def stored(tmp_path, monkeypatch):
     """A dataset's folder and the same below `s3://bucket/d`; the store's objects can be written."""
     store = obstore.store.MemoryStore()
-    monkeypatch.setattr(object_stores, 'open_store', lambda url, options: store)
+    monkeypatch.setattr(object_stores, 'open_store', lambda url, options, seconds: store)
     object_stores._bucket.cache_clear()
     folder = write_dataset(tmp_path / 'd', [ROWS[:5], ROWS[5:]])
     for path in folder.iterdir():
