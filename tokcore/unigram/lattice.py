@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.kernels.jit import kernel, kernel_without_allocation
-from tokcore.unigram.numbers import Tables, add_logs, add_times_exp, number_tables
-from tokcore.unigram.trie import NO_PIECE
+from tokcore.unigram.numbers import add_logs, add_times_exp, number_tables
+from tokcore.unigram.trie import NO_NODE, NO_PIECE, ROOT, child_of
 
 _f32, _f64 = np.float32, np.float64
 
@@ -46,25 +46,25 @@ def new_edges(letters, width):
 
 
 @kernel_without_allocation
-def list_edges(strings, start, begin, width, cells, unknown, edges):
+def list_edges(strings, start, begin, width, nodes, unknown, edges):
     """Lists the pieces that begin at a letter of the string at `start`, the shortest first.
 
     A letter that is no piece is the first piece of all, by the score of unknown ones, after the others.
     """
-    at, cell = np.uint64(begin * width), np.int64(0)
+    at, node = np.uint64(begin * width), np.int64(ROOT)
     first = at
     position = np.uint64(start + begin)
     end = begin + 1
     is_known = False
     while True:
-        child = np.int64(cells[np.uint64(cell)]['base']) + np.int64(strings.letters[position])
-        if cells[np.uint64(child)]['parent'] != cell:
+        node = child_of(nodes, node, np.int64(strings.letters[position]))
+        if node == NO_NODE:
             break
-        cell = child
-        piece = cells[np.uint64(cell)]['piece']
+        piece = nodes[np.uint64(node)]['piece']
         if piece != NO_PIECE:
             is_known |= end == begin + 1
-            edges.ends[at], edges.pieces[at], edges.scores[at] = end, piece, cells[np.uint64(cell)]['score']
+            edges.ends[at], edges.pieces[at] = end, piece
+            edges.scores[at] = nodes[np.uint64(node)]['score']
             at += np.uint64(1)
         end += 1
         position += np.uint64(1)
@@ -75,7 +75,7 @@ def list_edges(strings, start, begin, width, cells, unknown, edges):
 
 
 def sum_shards(
-    kernel_of_shard: Callable[..., None], strings: Strings, cells: np.ndarray, pieces: int,
+    kernel_of_shard: Callable[..., None], strings: Strings, nodes: np.ndarray, pieces: int,
     unknown: np.float32, width: int, num_threads: int, max_workers: int,
 ) -> np.ndarray:  # fmt: skip
     """Returns the sums of all shards, float32[pieces]."""
@@ -83,7 +83,7 @@ def sum_shards(
 
     def sum_shard(shard: int) -> np.ndarray:
         sums = np.zeros(pieces, _f32)
-        kernel_of_shard(strings, shard, num_threads, cells, unknown, width, tables, sums)
+        kernel_of_shard(strings, shard, num_threads, nodes, unknown, width, tables, sums)
         return sums
 
     with ThreadPoolExecutor(max_workers) as pool:
@@ -95,10 +95,13 @@ def sum_shards(
 
 
 @kernel
-def expect_counts(strings, shard, num_threads, cells, unknown, width, tables, sums):
+def expect_counts(strings, shard, num_threads, nodes, unknown, width, tables, sums):
     """Adds to each piece's sum how often it is expected in the words of a shard."""
     edges = new_edges(strings.longest, width)
-    alpha, beta = np.empty(strings.longest + 1, np.float32), np.empty(strings.longest + 1, np.float32)
+    alpha, beta = (
+        np.empty(strings.longest + 1, np.float32),
+        np.empty(strings.longest + 1, np.float32),
+    )
     # A log that is greater than any is not yet known.
     for word in range(shard, len(strings.counts), num_threads):
         start = strings.starts[word]
@@ -107,7 +110,7 @@ def expect_counts(strings, shard, num_threads, cells, unknown, width, tables, su
             alpha[np.uint64(end)] = np.inf
         alpha[0] = _f32(0)
         for begin in range(size):
-            list_edges(strings, start, begin, width, cells, unknown, edges)
+            list_edges(strings, start, begin, width, nodes, unknown, edges)
             before = alpha[np.uint64(begin)]
             for edge in range(begin * width, begin * width + edges.number[np.uint64(begin)]):
                 end = np.uint64(edges.ends[np.uint64(edge)])
@@ -152,7 +155,7 @@ def new_ways(letters, width):
 
 
 @kernel_without_allocation
-def find_best_way(strings, start, size, width, cells, unknown, edges, ways):
+def find_best_way(strings, start, size, width, nodes, unknown, edges, ways):
     """Lists all edges of a string and finds its best way; returns its last edge and its score.
 
     For each edge the best one before it is chosen with the score of the edge itself added, so that two
@@ -161,7 +164,7 @@ def find_best_way(strings, start, size, width, cells, unknown, edges, ways):
     for end in range(size + 1):
         ways.best[end], ways.is_close[end] = -np.inf, False
     for begin in range(size):
-        list_edges(strings, start, begin, width, cells, unknown, edges)
+        list_edges(strings, start, begin, width, nodes, unknown, edges)
         for edge in range(begin * width, begin * width + edges.number[begin]):
             score, last = edges.scores[edge], np.int64(-1)
             if begin > 0:
@@ -191,14 +194,14 @@ def _extend(ways, edges, begin, width, score):
 
 
 @kernel
-def count_best_ways(strings, shard, num_threads, cells, unknown, width, tables, sums):
+def count_best_ways(strings, shard, num_threads, nodes, unknown, width, tables, sums):
     """Adds the words' counts to the sums of the pieces of their best ways."""
     edges, ways = new_edges(strings.longest, width), new_ways(strings.longest, width)
     way = np.empty(strings.longest, np.int64)
     for word in range(shard, len(strings.counts), num_threads):
         start = strings.starts[word]
         size = strings.starts[word + 1] - 1 - start
-        edge, _ = find_best_way(strings, start, size, width, cells, unknown, edges, ways)
+        edge, _ = find_best_way(strings, start, size, width, nodes, unknown, edges, ways)
         length = 0
         while edge >= 0:
             way[length] = edges.pieces[edge]

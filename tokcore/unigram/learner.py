@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.unigram.lattice import Strings, count_best_ways, expect_counts, sum_shards
 from tokcore.unigram.numbers import digamma
 from tokcore.unigram.pruning import find_reachable, keep_pieces
@@ -64,7 +64,7 @@ def learn_pieces(
     model = _Model(ranked, max_sentencepiece_length, num_threads, max_workers)
     target = int(vocab_size * 1.1)
     while True:
-        trie = PieceTrie.of(pieces, len(ranked.alphabet))
+        trie = PieceTrie.of(pieces)
         for _ in range(num_sub_iterations):
             pieces, trie = model.improve(pieces, trie)
             report(f'{len(pieces.scores):,} pieces are expected in the words')
@@ -90,12 +90,12 @@ class _Model:
     def __init__(self, words: RankedWords, width: int, num_threads: int, max_workers: int):
         counts = read_only(words.counts.astype(_f32))
         self._words = _strings(words.letters, words.starts, counts)
-        self._alphabet_size, self._width = len(words.alphabet), width
+        self._width = width
         self._num_threads, self._max_workers = num_threads, max_workers
 
     def _sum(self, step: Callable, pieces: Pieces, trie: PieceTrie) -> np.ndarray:
         return sum_shards(
-            step, self._words, trie.cells, len(pieces.scores), _unknown_score(pieces), self._width,
+            step, self._words, trie.nodes, len(pieces.scores), _unknown_score(pieces), self._width,
             self._num_threads, self._max_workers,
         )  # fmt: skip
 
@@ -113,7 +113,7 @@ class _Model:
         kept, losses = np.empty(len(totals), np.int64), np.empty(len(totals), _f32)
         everything = _f32(totals.sum(dtype=_f64))
         always, others = keep_pieces(
-            _strings(pieces.letters, pieces.starts, pieces.scores), totals, everything, trie.cells,
+            _strings(pieces.letters, pieces.starts, pieces.scores), totals, everything, trie.nodes,
             _unknown_score(pieces), self._width, kept, losses,
         )  # fmt: skip
         others = len(kept) - 1 - np.arange(others)
@@ -123,7 +123,7 @@ class _Model:
 
     def drop_unreachable(self, pieces: Pieces) -> Pieces:
         """Returns the pieces that are not worse than the best way to write them in others."""
-        trie = PieceTrie.of(pieces, self._alphabet_size)
+        trie = PieceTrie.of(pieces)
         reachable = np.empty(len(pieces.scores), np.bool_)
         find_reachable(
             _strings(pieces.letters, pieces.starts, pieces.scores), pieces.scores, trie,
