@@ -24,7 +24,7 @@ from tokcore.unigram.string_sorting import (
 )
 from tokcore.unigram.words import RARE, WORD_START, RankedWords
 
-_PARTITION = 1 << 21
+_PARTITION = 1 << 20
 """Suffixes that are sorted at a time, of 17 bytes each."""
 
 _UNUSABLE = 254

@@ -10,15 +10,18 @@ import numpy as np
 
 from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER
 from tokcore.kernels.jit import kernel_without_allocation
+from tokcore.kernels.simd import prefetch
 from tokcore.unigram.seeds import Pieces
 
 NODE = np.dtype(
     [('parent', np.int32), ('letter', np.int32), ('piece', np.int32), ('score', np.float32)]
 )
 
-ROOT, NO_NODE, NO_PIECE = 0, -1, -1
+ROOT, NO_PIECE = 0, -1
 
-_FREE = -1  # as a parent
+FREE = -1
+"""As a parent: there is no node."""
+
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 
 
@@ -35,7 +38,7 @@ class PieceTrie(NamedTuple):
         slots, is_built = 1 << max(4, (2 * len(node_of) - 1).bit_length()), False
         while not is_built:
             nodes = np.zeros(slots, NODE)
-            nodes['parent'], nodes['piece'] = _FREE, NO_PIECE
+            nodes['parent'], nodes['piece'] = FREE, NO_PIECE
             is_built = _insert_pieces(pieces.letters, pieces.starts, nodes, node_of)
             slots *= 2
         return cls(nodes, node_of).score(np.arange(len(node_of)), pieces.scores)
@@ -50,23 +53,22 @@ class PieceTrie(NamedTuple):
 
 
 @kernel_without_allocation
-def child_of(nodes, parent, letter):
-    """Returns the child of a node by a letter, or `NO_NODE`."""
-    slot = _slot_of(nodes, parent, letter)
-    return slot if nodes[np.uint64(slot)]['parent'] == parent else np.int64(NO_NODE)
+def first_slot(nodes, parent, letter):
+    """Returns the slot from which on the child of a node by a letter is searched, and prefetches it."""
+    spread = (np.uint64(parent) * _MIXER ^ np.uint64(letter)) * _SPREAD
+    slot = spread >> np.uint64(32) & np.uint64(len(nodes) - 1)
+    prefetch(nodes, slot)
+    return slot
 
 
 @kernel_without_allocation
-def _slot_of(nodes, parent, letter):
-    """The slot of a child, or the free one where it would be."""
-    mask = np.uint64(len(nodes) - 1)
-    slot = (np.uint64(parent) * _MIXER ^ np.uint64(letter)) * _SPREAD
-    slot = (slot >> np.uint64(32)) & mask
+def find_slot(nodes, slot, parent, letter):
+    """Returns the slot of a child, or the free one where it would be."""
     while True:
         found = nodes[slot]['parent']
-        if found == _FREE or (found == parent and nodes[slot]['letter'] == letter):
-            return np.int64(slot)
-        slot = (slot + np.uint64(1)) & mask
+        if found == FREE or (found == parent and nodes[slot]['letter'] == letter):
+            return slot
+        slot = (slot + np.uint64(1)) & np.uint64(len(nodes) - 1)
 
 
 @kernel_without_allocation
@@ -77,11 +79,12 @@ def _insert_pieces(letters, starts, nodes, node_of):
     for piece in range(len(node_of)):
         node = np.int64(ROOT)
         for position in range(starts[piece], starts[piece + 1] - 1):
-            slot = _slot_of(nodes, node, letters[position])
-            if nodes[slot]['parent'] == _FREE:
-                nodes[slot]['parent'], nodes[slot]['letter'] = node, letters[position]
+            letter = letters[position]
+            slot = find_slot(nodes, first_slot(nodes, node, letter), node, letter)
+            if nodes[slot]['parent'] == FREE:
+                nodes[slot]['parent'], nodes[slot]['letter'] = node, letter
                 used += 1
-            node = slot
+            node = np.int64(slot)
         if 3 * used > 2 * len(nodes):
             return False
         node_of[piece] = node
