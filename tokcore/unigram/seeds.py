@@ -104,7 +104,7 @@ def seed_pieces(words: RankedWords, most: int, longest: int, max_workers: int) -
     with ThreadPoolExecutor(max_workers) as pool:
         for found in pool.map(find, _partitions(firsts)):
             best.append(found)
-            if sum(len(each.counts) for each in best) > 2 * most:
+            if sum(len(each.counts) for each in best) > most + most // 2:
                 best = [_best(_concatenate(best), most)]
     candidates = _concatenate(best)
     scores = candidates.scores()
@@ -115,13 +115,9 @@ def seed_pieces(words: RankedWords, most: int, longest: int, max_workers: int) -
         [len(words.letters) + np.arange(len(singles)), candidates.positions[order]]
     )
     sizes = np.concatenate([np.full(len(singles), 2), candidates.lengths[order] + 1])
-    values = np.concatenate([totals[singles].astype(_f32), scores[order]]).astype(_f64)
-    return pick_strings(text, sources, sizes, _log_shares(values))
-
-
-def _log_shares(values: np.ndarray) -> np.ndarray:
-    total = log(values.sum())
-    return np.array([log(value) - total for value in values.tolist()]).astype(_f32)
+    values = np.concatenate([totals[singles].astype(_f32), scores[order]])
+    _take_logs(log(values.sum(dtype=_f64)), values)
+    return pick_strings(text, sources, sizes, values)
 
 
 def _letters_of(alphabet: np.ndarray) -> Letters:
@@ -173,6 +169,13 @@ def _best(found: Candidates, most: int) -> Candidates:
         return found
     scores = found.scores()
     return found.pick(np.flatnonzero(scores >= np.partition(scores, -most)[-most]))
+
+
+@kernel_without_allocation
+def _take_logs(log_total, values):
+    """Replaces values by the logs of their shares in the total."""
+    for i in range(len(values)):
+        values[i] = log(_f64(values[i])) - log_total
 
 
 @kernel_without_allocation
