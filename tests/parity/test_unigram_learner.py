@@ -62,7 +62,7 @@ def test_text_of_many_scripts(seed, num_threads):
 @pytest.mark.parametrize(
     'options',
     [
-        {'seed_sentencepiece_size': 1800},
+        {'seed_sentencepiece_size': 2400},
         {'seed_sentencepiece_size': 0},
         {'shrinking_factor': 0.5, 'num_sub_iterations': 3},
         {'max_sentencepiece_length': 6},
