@@ -18,11 +18,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from tokcore.counts.weights import factors_of_tables
 
 import tokcore
 from tokcore.counts.tables import merge_tables, scale_table
 from tokcore.counts.token_table import TokenTable
+from tokcore.counts.weights import factors_of_tables
 from tokcore.learn import count_tokens, learn_from_table, learning_of
 
 _EVERY = 100
