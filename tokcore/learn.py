@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import typing
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from tokcore.corpus.contents import refuse
-from tokcore.corpus.corpus import ITEM_BYTES, CorpusFile, Split
+from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.declarations import PlainText
-from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import read_blocks
 from tokcore.corpus.looks import Looks
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.tables import (
     COUNT_PARTITIONS,
     BlockCounter,
-    UnstorableTokens,
     concatenate_tables,
     merge_tables,
     partition_table,
@@ -24,6 +25,7 @@ from tokcore.counts.tables import (
 )
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import side_of_rows
+from tokcore.encoding.last_word import CorpusEnd, TextEnds, empty_sentences, last_word, work_items
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -107,13 +109,22 @@ def count_tokens(
         InputError: a text or file is not UTF-8 or cannot be read.
     """
     words = TokenAccumulator()
+    ends = TextEnds()
+    pre_tokenizer: Any = scheme.pre_tokenizer
     for block in _blocks(texts):
-        rows = scheme.normalizer.apply(block).side
-        words.add_rows(rows.text, rows.starts, rows.ends, scheme.pre_tokenizer)
-    in_files = _count_files([os.fspath(path) for path in paths], scheme)
+        rows = scheme.counting_normalizer.apply(block).side
+        words.add_rows(rows.text, rows.starts, rows.ends, pre_tokenizer)
+        if scheme.counts_last_word:
+            ends.add(pre_tokenizer.last_tokens(rows, len(rows)))
+    in_files, end = _count_files([os.fspath(path) for path in paths], scheme)
     table = merge_tables([TokenTable(*words.finish()), in_files])
     parts = [part.sorted() for _, part in partition_table(table, COUNT_PARTITIONS)]
-    return concatenate_tables(parts) if parts else table
+    table = concatenate_tables(parts) if parts else table
+    if scheme.counts_last_word:
+        most = empty_sentences(table) + 1
+        tokens = [*ends.tokens, *end.last_tokens(most, (0,))][-most:]
+        table = dataclasses.replace(table, last_word=last_word(tokens))
+    return table
 
 
 def _blocks(texts: Iterable[str]) -> Iterator[Side]:
@@ -140,23 +151,19 @@ def _blocks(texts: Iterable[str]) -> Iterator[Side]:
         yield side_of_rows(rows)
 
 
-def _count_files(paths: list[str], scheme: Scheme) -> TokenTable:
+def _count_files(paths: list[str], scheme: Scheme) -> tuple[TokenTable, CorpusEnd]:
     looks = Looks(open_regular)
     files = tuple((_corpus_file(path, looks),) for path in paths)
     split = Split('text', PlainText(), files)
-    unstorable = None
-    if scheme.unstorable and scheme.rows_have_unstorable:
-        unstorable = UnstorableTokens(scheme.unstorable, scheme.tokens)
-    counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer, unstorable=unstorable)
-    index = [
-        format_reader(split.format).index(part, open_regular)
-        for part in index_ranges(split, ITEM_BYTES)
-    ]
-    for item in plan_items(split, index):
+    counter = BlockCounter(
+        ((0,),), scheme.counting_normalizer, scheme.pre_tokenizer, row_check=scheme.row_check
+    )
+    items = work_items([split], open_regular)
+    for item in items:
         for block in read_blocks(item, open_regular):
             counter.add(block, (split,))
     [table] = counter.finish()
-    return table
+    return table, CorpusEnd(scheme, (split,), items, open_regular)
 
 
 def _corpus_file(path: str, looks: Looks) -> CorpusFile:

@@ -3,9 +3,11 @@
 Such folders are merged partition by partition, without reading text again.
 """
 
+import dataclasses
 import functools
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -19,6 +21,7 @@ from pipelines.artifacts.counts import (
     find_counts,
     log_sample,
     read_counts_or_empty,
+    read_partition,
 )
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask
@@ -46,7 +49,9 @@ from pipelines.transforms.count_tokens import (
 from pipelines.transforms.read import MapToStats
 from pipelines.transforms.stats import WriteStats, read_stats
 from tokcore.counts.sampling import RowSample
-from tokcore.counts.tables import COUNT_PARTITIONS, SideGroups
+from tokcore.counts.tables import COUNT_PARTITIONS, SideGroups, partition_of
+from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.last_word import SENTENCE_END, CorpusEnd, empty_sentences, last_word
 from tokcore.encoding.scheme import Scheme, TokenRules
 from tokcore.errors import InputError
 from tokcore.records.manifest import MANIFEST_NAME, Manifest, OutputFile
@@ -198,8 +203,33 @@ class _CountInto(beam.PTransform):
         counted = {}
         for group, path in enumerate(self.paths):
             files = [file for file in written if file.group == group]
+            if self.scheme.counts_last_word:
+                files = self._with_last_word(files, path, self.groups[group])
             counted[path] = stats, *counted_table(files, path, self.scheme.rules)
         return counted
+
+    def _with_last_word(
+        self, files: list[WrittenCounts], path: str, sides: Sequence[int]
+    ) -> list[WrittenCounts]:
+        """Returns the files of a table, after that of the first partition is written again with the last word."""
+        by_name = {file.name: file for file in files}
+        name = counts_name(partition_of(SENTENCE_END.encode(), COUNT_PARTITIONS))
+        empty = 0
+        if name in by_name:
+            empty = empty_sentences(read_partition(os.path.join(path, name)))
+        reading = self.plan.reading
+        end = CorpusEnd(
+            self.scheme, reading.corpus.splits, self.plan.items['train'], filesystem.open_binary,
+            frozenset(side for sides in self.groups for side in sides), self.sample,
+            reading.max_line_bytes,
+        )  # fmt: skip
+        word = last_word(end.last_tokens(empty + 1, sides))
+        table = TokenTable.from_items(())
+        if (first := counts_name(0)) in by_name:
+            table = read_partition(os.path.join(path, first))
+        table = dataclasses.replace(table, last_word=word)
+        by_name[first] = write_counts_file(path, 0, table, self.scheme.rules)
+        return list(by_name.values())
 
 
 def merge_stage(job: MergeJob) -> Manifest | None:
