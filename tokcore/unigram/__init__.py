@@ -1,0 +1,1 @@
+"""Unigram language models, learned as SentencePiece's trainer does."""
