@@ -26,7 +26,7 @@ from tokcore.counts.tables import (
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import side_of_rows
 from tokcore.encoding.last_word import CorpusEnd, TextEnds, empty_sentences, last_word, work_items
-from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
+from tokcore.encoding.scheme import Learned, LearningOptions, Scheme, refuse_options
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_fields, split_keywords
@@ -54,6 +54,7 @@ def learning_of(
     kind = resolved.options
     if kind is None:
         raise InputError(f'the scheme {resolved.name} learns nothing; leave {call} out')
+    refuse_options(resolved, options)
     name = f'{call} with the scheme {resolved.name}'
     of_scheme, of_learner = split_keywords([type(resolved), kind], options, name)
     resolved = find_scheme(resolved, **typing.cast(typing.Any, of_scheme))

@@ -44,7 +44,7 @@ from tokcore.encoding.vocabulary import (
 )
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress, SearchResult
-from tokcore.options import option, positive, recorded
+from tokcore.options import flag, option, positive, recorded
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.tables import RowCheck
@@ -212,6 +212,9 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
 
     counts_last_word: ClassVar[bool] = False
     """Whether the learner must know which word is the last of the corpus (`TokenTable.last_word`)."""
+
+    refused_options: ClassVar[Mapping[str, str]] = {}
+    """Options of the program that it reproduces which it does not have, and why, by names with underscores."""
 
     learns_in_rounds: ClassVar[bool] = False
     """Whether tokens that do not fit in memory are learned from by `learn_in_rounds`, with files on one
@@ -450,6 +453,16 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         """Returns the file name of a dataset's vocabulary, or of one side's."""
         stem = f'vocab.{dataset}.{size}.{self.file_suffix}'
         return stem if side is None else f'{stem}.{side}'
+
+
+def refuse_options(scheme: Scheme, names: Iterable[str]) -> None:
+    """Raises InputError if one of these is an option that a scheme refuses."""
+    for name in names:
+        key = name.lstrip('-').replace('-', '_')
+        if key in scheme.refused_options:
+            raise InputError(
+                f'--scheme {scheme.name} has no {flag(key)}: {scheme.refused_options[key]}; leave it out'
+            )
 
 
 @dataclass(frozen=True)

@@ -169,8 +169,8 @@ class SentenceWords:
         rows = counted.rows
         if counted.sides is not rows.sides:
             return counted
-        masks = np.array([self.left_out(rows.sides[number]) for number in sides])
-        too_long, has_rare = masks.any(0)
+        masks = [self.left_out(rows.sides[number]) for number in sides]
+        too_long, has_rare = (np.any(of_sides, axis=0) for of_sides in zip(*masks, strict=True))
         has_rare &= ~too_long
         if not (too_long | has_rare).any():
             return counted
@@ -184,7 +184,7 @@ def _rows_with(pattern: re.Pattern[bytes], side: Side) -> Iterator[int]:
     """Yields the rows with a match, maybe repeatedly; and those that begin or end within one."""
     if not len(side):
         return
-    for match in pattern.finditer(memoryview(np.ascontiguousarray(side.text))):
+    for match in pattern.finditer(side.text.tobytes()):
         first = int(np.searchsorted(side.ends, match.start(), side='right'))
         end = int(np.searchsorted(side.starts, match.end()))
         yield from (row for row in range(first, end) if pattern.search(_row(side, row)))

@@ -26,6 +26,27 @@ Learner = Literal['auto', 'memory', 'beam']
 
 _VOCAB_NAME = 'tokenizer.vocab'
 
+_NO_ORDER = 'counts of words do not have the order of sentences and words'
+_SAMPLE = 'give --vocab-sample uniform:SHARE in its place'
+_UNTRIED = 'its results have not been compared with those of SentencePiece'
+_REFUSED = {
+    'split_by_whitespace': _NO_ORDER,
+    'treat_whitespace_as_suffix': _NO_ORDER,
+    'add_dummy_prefix': _NO_ORDER,
+    'input_sentence_size': _SAMPLE,
+    'shuffle_input_sentence': _SAMPLE,
+    'model_type': '--scheme says it',
+    **dict.fromkeys(
+        'allow_whitespace_only_pieces auto_character_coverage bos_id bos_piece eos_id eos_piece '
+        'hard_vocab_limit normalization_rule_tsv pad_id pad_piece pretokenization_delimiter '
+        'remove_extra_whitespaces required_chars seed_sentencepieces_file split_by_number '
+        'split_by_unicode_script split_digits train_extremely_large_corpus unk_id unk_piece '
+        'unk_surface use_sparse_pruning'.split(),
+        _UNTRIED,
+    ),
+}
+"""Options of SentencePiece's trainer that there are not, with the reason."""
+
 
 @dataclass(frozen=True)
 class UnigramOptions(LearningOptions):
@@ -89,6 +110,7 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     options = UnigramOptions
     learner_bytes_per_character = 100
     counts_last_word = True
+    refused_options = _REFUSED
 
     normalization_rule_name: Rule = option(
         'the normalization, by its name in SentencePiece; both collapse spaces (default: nmt_nfkc)',
