@@ -4,6 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tokcore.errors import InputError
+from tokcore.kernels.bytes import row_offsets
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.text.unicode import CODE_POINTS, next_character
+from tokcore.unigram.string_sorting import POSITION_BITS, copy_strings, entries_of, sort_strings
+
 WORD_START, RARE, META_NAME = '\u2581', '\u2585', '\x1f'
 """Characters with a meaning: a space, a character beyond the coverage, and the name of a meta piece."""
 
@@ -17,3 +23,98 @@ class Words(NamedTuple):
     ending: np.ndarray  # int64[words]: occurrences that end a sentence
     last: bytes
     """The word that ends the last sentence, after empty ones have changed places with the last."""
+
+
+class RankedWords(NamedTuple):
+    """Words by count, descending, and then by bytes; a letter is the rank of a character, from 1 on."""
+
+    letters: np.ndarray  # uint8, uint16 or int32: the words, with a 0 behind each
+    starts: np.ndarray  # int64[words + 1]
+    counts: np.ndarray  # int64[words]
+    ending: np.ndarray  # int64[words]
+    last: np.ndarray  # the letters of the last word
+    alphabet: np.ndarray  # int32[letters + 1]: code points, ascending from index 1 on
+    required: np.ndarray  # int64: the letters that must be pieces, by count, descending
+
+
+def rank_words(words: Words, character_coverage: float, required_chars: str) -> RankedWords:
+    """Replaces rare characters, by which words may become equal, and sorts the words.
+
+    Raises:
+        InputError: there is no word.
+    """
+    if not len(words.counts):
+        raise InputError('there is no word to learn from; check the text and its counts')
+    text, offsets = read_only(words.text), read_only(words.offsets)
+    totals = np.zeros(CODE_POINTS, np.int64)
+    characters = _count_characters(text, offsets, read_only(words.counts), totals)
+    chosen = _choose_characters(totals, character_coverage, required_chars)
+    del totals
+    alphabet = np.unique(np.append(chosen, [0, ord(RARE)])).astype(np.int32)
+    letter_of = np.full(CODE_POINTS, np.searchsorted(alphabet, ord(RARE)), np.int32)
+    letter_of[alphabet] = np.arange(len(alphabet))
+    letter_of[0] = letter_of[ord(RARE)]
+    letters = np.zeros(characters + len(words.counts), _smallest_type(len(alphabet)))
+    starts = np.zeros(len(offsets), np.int64)
+    _write_letters(text, offsets, read_only(letter_of), letters, starts)
+    last = letter_of[np.frombuffer(words.last.decode().encode('utf-32-le'), np.uint32)]
+    entries, common = entries_of(starts[:-1]), np.zeros(len(starts) - 1, np.int32)
+    sort_strings(read_only(letters), len(alphabet), len(letters), entries, common)
+    order = entries >> POSITION_BITS
+    del entries
+    sizes = np.diff(starts)[order]
+    firsts = np.flatnonzero(np.append(True, (common[1:] + 1 < sizes[1:]) | (sizes[1:] != sizes[:-1])))
+    counts = np.add.reduceat(words.counts[order], firsts)
+    ending = np.add.reduceat(words.ending[order], firsts)
+    by_count = np.argsort(-counts, kind='stable')
+    picked = firsts[by_count]
+    new_starts = row_offsets(sizes[picked])
+    copied = np.zeros(int(new_starts[-1]), letters.dtype)
+    copy_strings(read_only(letters), starts[order[picked]], read_only(new_starts), copied)
+    return RankedWords(
+        read_only(copied), read_only(new_starts), read_only(counts[by_count]),
+        read_only(ending[by_count]), last, alphabet, letter_of[chosen].astype(np.int64),
+    )  # fmt: skip
+
+
+def _choose_characters(totals: np.ndarray, coverage: float, required_chars: str) -> np.ndarray:
+    """Returns the characters that cover this part of the text, the required and frequent ones first."""
+    totals[0] = 0
+    is_required = np.zeros(CODE_POINTS, np.bool_)
+    is_required[[ord(character) for character in required_chars if character != '\0']] = True
+    found = np.flatnonzero((totals > 0) | is_required)
+    found = found[np.lexsort((found, -totals[found], ~is_required[found]))]
+    before = np.cumsum(totals[found]) - totals[found]
+    taken = (before / totals.sum()).astype(np.float32) < np.float32(coverage)
+    chosen = found[: len(found) if taken.all() else int(np.argmin(taken))]
+    return chosen[chosen != ord(META_NAME)]
+
+
+def _smallest_type(size: int) -> type:
+    return np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.int32
+
+
+@kernel_without_allocation
+def _count_characters(text, offsets, counts, totals):
+    """Adds up the occurrences of each character; returns how many characters the text has."""
+    characters = 0
+    for word in range(len(counts)):
+        position = offsets[word]
+        while position < offsets[word + 1]:
+            character, position = next_character(text, position)
+            totals[character] += counts[word]
+            characters += 1
+    return characters
+
+
+@kernel_without_allocation
+def _write_letters(text, offsets, letter_of, letters, starts):
+    size = 0
+    for word in range(len(offsets) - 1):
+        position = offsets[word]
+        while position < offsets[word + 1]:
+            character, position = next_character(text, position)
+            letters[size] = letter_of[character]
+            size += 1
+        size += 1
+        starts[word + 1] = size

@@ -1,0 +1,208 @@
+"""All ways to segment words: expected counts of the pieces, and the best ways.
+
+Each of N shards, word i of shard i mod N, is summed in single precision in its order, and the N sums are
+added in theirs: a shard is what one thread of SentencePiece's trainer computes. Threads take shards, so the
+result depends on N, not on the number of threads.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from tokcore.kernels.jit import kernel, kernel_without_allocation
+from tokcore.unigram.numbers import Tables, add_logs, add_times_exp, number_tables
+from tokcore.unigram.trie import NO_PIECE
+
+_f32, _f64 = np.float32, np.float64
+
+
+class Strings(NamedTuple):
+    """Words or pieces, and how often each occurs."""
+
+    letters: np.ndarray  # with a 0 behind each string
+    starts: np.ndarray  # int64[strings + 1]
+    counts: np.ndarray  # float32[strings]
+    longest: int  # letters
+
+
+class Edges(NamedTuple):
+    """The edges of a lattice, `width` slots for those that begin at each letter."""
+
+    number: np.ndarray  # int64[letters]: how many begin here
+    ends: np.ndarray  # int32[letters * width]
+    pieces: np.ndarray  # int32[letters * width]
+    scores: np.ndarray  # float32[letters * width]
+
+
+@kernel
+def new_edges(letters, width):
+    size = letters * width
+    return Edges(
+        np.zeros(letters, np.int64), np.zeros(size, np.int32), np.zeros(size, np.int32),
+        np.zeros(size, np.float32),
+    )  # fmt: skip
+
+
+@kernel_without_allocation
+def list_edges(strings, start, begin, width, cells, unknown, edges):
+    """Lists the pieces that begin at a letter of the string at `start`, the shortest first.
+
+    A letter that is no piece is the first piece of all, by the score of unknown ones, after the others.
+    """
+    at, cell = np.uint64(begin * width), np.int64(0)
+    first = at
+    position = np.uint64(start + begin)
+    end = begin + 1
+    is_known = False
+    while True:
+        child = np.int64(cells[np.uint64(cell)]['base']) + np.int64(strings.letters[position])
+        if cells[np.uint64(child)]['parent'] != cell:
+            break
+        cell = child
+        piece = cells[np.uint64(cell)]['piece']
+        if piece != NO_PIECE:
+            is_known |= end == begin + 1
+            edges.ends[at], edges.pieces[at], edges.scores[at] = end, piece, cells[np.uint64(cell)]['score']
+            at += np.uint64(1)
+        end += 1
+        position += np.uint64(1)
+    if not is_known:
+        edges.ends[at], edges.pieces[at], edges.scores[at] = begin + 1, 0, unknown
+        at += np.uint64(1)
+    edges.number[np.uint64(begin)] = at - first
+
+
+def sum_shards(
+    kernel_of_shard: Callable[..., None], strings: Strings, cells: np.ndarray, pieces: int,
+    unknown: np.float32, width: int, num_threads: int, max_workers: int,
+) -> np.ndarray:  # fmt: skip
+    """Returns the sums of all shards, float32[pieces]."""
+    tables = number_tables()
+
+    def sum_shard(shard: int) -> np.ndarray:
+        sums = np.zeros(pieces, _f32)
+        kernel_of_shard(strings, shard, num_threads, cells, unknown, width, tables, sums)
+        return sums
+
+    with ThreadPoolExecutor(max_workers) as pool:
+        results = pool.map(sum_shard, range(num_threads))
+        total = next(results)
+        for sums in results:
+            total += sums
+    return total
+
+
+@kernel
+def expect_counts(strings, shard, num_threads, cells, unknown, width, tables, sums):
+    """Adds to each piece's sum how often it is expected in the words of a shard."""
+    edges = new_edges(strings.longest, width)
+    alpha, beta = np.empty(strings.longest + 1, np.float32), np.empty(strings.longest + 1, np.float32)
+    # A log that is greater than any is not yet known.
+    for word in range(shard, len(strings.counts), num_threads):
+        start = strings.starts[word]
+        size = strings.starts[word + 1] - 1 - start
+        for end in range(1, size + 1):
+            alpha[np.uint64(end)] = np.inf
+        alpha[0] = _f32(0)
+        for begin in range(size):
+            list_edges(strings, start, begin, width, cells, unknown, edges)
+            before = alpha[np.uint64(begin)]
+            for edge in range(begin * width, begin * width + edges.number[np.uint64(begin)]):
+                end = np.uint64(edges.ends[np.uint64(edge)])
+                x = _f32(edges.scores[np.uint64(edge)] + before)
+                y = alpha[end]
+                alpha[end] = x if y == np.inf else add_logs(y, x, tables)
+        total = alpha[size]
+        beta[size] = _f32(0)
+        for begin in range(size - 1, -1, -1):
+            y = _f32(np.inf)
+            for edge in range(begin * width, begin * width + edges.number[np.uint64(begin)]):
+                end = np.uint64(edges.ends[np.uint64(edge)])
+                x = _f32(edges.scores[np.uint64(edge)] + beta[end])
+                y = x if y == np.inf else add_logs(y, x, tables)
+            beta[np.uint64(begin)] = y
+        count = strings.counts[word]
+        for begin in range(size):
+            before = alpha[np.uint64(begin)]
+            for edge in range(begin * width, begin * width + edges.number[np.uint64(begin)]):
+                after = beta[np.uint64(edges.ends[np.uint64(edge)])]
+                x = _f32(_f32(_f32(before + edges.scores[np.uint64(edge)]) + after) - total)
+                piece = np.uint64(edges.pieces[np.uint64(edge)])
+                sums[piece] = add_times_exp(sums[piece], count, x, tables)
+
+
+class Ways(NamedTuple):
+    """The best way up to each letter, and up to each edge."""
+
+    best: np.ndarray  # float32[letters + 1]: the best score of a way that ends here
+    edge: np.ndarray  # int64[letters + 1]: its last edge, the first of equal ones
+    is_close: np.ndarray  # bool[letters + 1]: whether rounding may make an earlier edge equal
+    scores: np.ndarray  # float32[edges]
+    before: np.ndarray  # int64[edges]: the edge before it
+
+
+@kernel
+def new_ways(letters, width):
+    return Ways(
+        np.empty(letters + 1, np.float32), np.empty(letters + 1, np.int64), np.empty(letters + 1, np.bool_),
+        np.empty(letters * width, np.float32), np.empty(letters * width, np.int64),
+    )  # fmt: skip
+
+
+@kernel_without_allocation
+def find_best_way(strings, start, size, width, cells, unknown, edges, ways):
+    """Lists all edges of a string and finds its best way; returns its last edge and its score.
+
+    For each edge the best one before it is chosen with the score of the edge itself added, so that two
+    that differ may become equal, and the first one of them is taken.
+    """
+    for end in range(size + 1):
+        ways.best[end], ways.is_close[end] = -np.inf, False
+    for begin in range(size):
+        list_edges(strings, start, begin, width, cells, unknown, edges)
+        for edge in range(begin * width, begin * width + edges.number[begin]):
+            score, last = edges.scores[edge], np.int64(-1)
+            if begin > 0:
+                score, last = _extend(ways, edges, begin, width, score)
+            ways.scores[edge], ways.before[edge] = score, last
+            end = np.int64(edges.ends[edge])
+            if score > ways.best[end]:
+                # Sums of single precision are equal at most if they differ less than this.
+                near = _f32(1e-6) * _f32(abs(score) + abs(unknown))
+                ways.is_close[end] = ways.best[end] >= _f32(score - near)
+                ways.best[end], ways.edge[end] = score, edge
+    score, last = _extend(ways, edges, size, width, _f32(0))
+    return last, score
+
+
+@kernel_without_allocation
+def _extend(ways, edges, begin, width, score):
+    """Returns the best sum of a way that ends at a letter and a score, and the last edge of that way."""
+    most, last = _f32(ways.best[begin] + score), ways.edge[begin]
+    if ways.is_close[begin]:
+        for other in range(max(0, begin * width - width * width), last):
+            from_ = other // width
+            if other - from_ * width < edges.number[from_] and edges.ends[other] == begin:
+                if _f32(ways.scores[other] + score) == most:
+                    return most, np.int64(other)
+    return most, last
+
+
+@kernel
+def count_best_ways(strings, shard, num_threads, cells, unknown, width, tables, sums):
+    """Adds the words' counts to the sums of the pieces of their best ways."""
+    edges, ways = new_edges(strings.longest, width), new_ways(strings.longest, width)
+    way = np.empty(strings.longest, np.int64)
+    for word in range(shard, len(strings.counts), num_threads):
+        start = strings.starts[word]
+        size = strings.starts[word + 1] - 1 - start
+        edge, _ = find_best_way(strings, start, size, width, cells, unknown, edges, ways)
+        length = 0
+        while edge >= 0:
+            way[length] = edges.pieces[edge]
+            length += 1
+            edge = ways.before[edge]
+        for k in range(length - 1, -1, -1):
+            sums[way[k]] = _f32(sums[way[k]] + strings.counts[word])

@@ -1,0 +1,163 @@
+"""Which pieces are dropped: those that have better ways to be written, and those of the smallest losses."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tokcore.kernels.jit import kernel, kernel_without_allocation
+from tokcore.unigram.lattice import find_best_way, new_edges, new_ways
+from tokcore.unigram.numbers import log
+from tokcore.unigram.trie import NO_PIECE
+
+_f32, _f64 = np.float32, np.float64
+
+_ONLY, _SPLIT, _REPLACEABLE = 0, 1, 2
+"""A piece: the only way to write it; not the best way; the best way of several."""
+
+_WHOLE, _END = -2, -1
+"""In place of an edge: the whole string is written; nothing is."""
+
+_ROOM = 1 << 16
+"""Hypotheses of a search. SentencePiece gives up after some more, too, and keeps the piece."""
+
+
+class Search(NamedTuple):
+    """The hypotheses of a search, which are ways from somewhere in a string to its end."""
+
+    heap: np.ndarray  # int64[hypotheses]
+    links: np.ndarray  # int64[hypotheses, 2]: the first edge, and the hypothesis of what follows it
+    scores: np.ndarray  # float32[hypotheses, 2]: of the way, and a bound of whole ways that end so
+
+
+@kernel
+def keep_pieces(pieces, totals, everything, cells, unknown, width, kept, losses):
+    """Lists the pieces that are always kept from the front of `kept`, and others from its back.
+
+    Args:
+        pieces: `Strings`.
+        totals: float32: how often each piece occurs in the best ways of the words.
+        everything: float32, their sum.
+        losses: float32, of each of the others: how much less probable the text is if the piece is written
+            in the second best way.
+
+    Returns how many are always kept, and how many others there are.
+    """
+    log_sum = _f64(_f32(log(_f64(everything))))
+    edges, ways = new_edges(pieces.longest, width), new_ways(pieces.longest, width)
+    search = Search(
+        np.empty(_ROOM, np.int64), np.empty((_ROOM, 2), np.int64), np.empty((_ROOM, 2), np.float32)
+    )
+    way = np.empty(pieces.longest, np.int64)
+    always, others = 0, 0
+    for piece in range(len(totals)):
+        if totals[piece] == _f32(0):
+            continue
+        start = pieces.starts[piece]
+        size = pieces.starts[piece + 1] - 1 - start
+        _, best = find_best_way(pieces, start, size, width, cells, unknown, edges, ways)
+        kind, length = _second_way(size, width, best, edges, ways, search, way)
+        if kind == _ONLY:
+            kept[always] = piece
+            always += 1
+        elif kind == _REPLACEABLE:
+            count = totals[piece]
+            without = _f32(everything + _f32(count * _f32(length - 1)))
+            log_without = _f64(_f32(log(_f64(without))))
+            other_score = _f32(0)
+            for k in range(length):
+                other = log(_f64(_f32(totals[way[k]] + count))) - log_without
+                other_score = _f32(_f64(other_score) + other)
+            score = _f32(log(_f64(count)) - log_sum)
+            others += 1
+            kept[len(kept) - others] = piece
+            losses[len(kept) - others] = _f32(_f32(count / everything) * _f32(score - other_score))
+    return always, others
+
+
+@kernel_without_allocation
+def _second_way(size, width, best, edges, ways, search, way):
+    """Finds the two best ways by A* from the end; `way` gets the pieces of the second.
+
+    Returns the kind of the piece, and how many pieces there are.
+    """
+    links, scores = search.links, search.scores
+    links[0, 0], links[0, 1], scores[0, 0], scores[0, 1] = _END, -1, _f32(0), best
+    hypotheses, heaped, is_found = 1, _push(search, 0, 0), False
+    while heaped > 0 and hypotheses + width < len(search.heap):
+        top = search.heap[0]
+        heaped = _pop(search, heaped)
+        edge = links[top, 0]
+        if edge == _WHOLE:
+            length, each = 0, links[top, 1]
+            while links[each, 1] >= 0:
+                way[length] = edges.pieces[links[each, 0]]
+                length += 1
+                each = links[each, 1]
+            if is_found or length > 1:
+                return _REPLACEABLE if is_found else _SPLIT, length
+            is_found = True
+            continue
+        begin = size if edge == _END else edge // width
+        if begin == 0:
+            links[hypotheses, 0], links[hypotheses, 1] = _WHOLE, top
+            scores[hypotheses, 0] = scores[hypotheses, 1] = scores[top, 0]
+            heaped = _push(search, heaped, hypotheses)
+            hypotheses += 1
+        for before in range(max(0, begin - width), begin):
+            for other in range(before * width, before * width + edges.number[before]):
+                if edges.ends[other] == begin:
+                    links[hypotheses, 0], links[hypotheses, 1] = other, top
+                    scores[hypotheses, 0] = _f32(edges.scores[other] + scores[top, 0])
+                    scores[hypotheses, 1] = _f32(ways.scores[other] + scores[top, 0])
+                    heaped = _push(search, heaped, hypotheses)
+                    hypotheses += 1
+    return _ONLY, 0
+
+
+@kernel_without_allocation
+def _push(search, size, hypothesis):
+    """Adds to a heap as libstdc++ does, whose order of equal bounds is its own; returns the size."""
+    _rise(search, size, hypothesis)
+    return size + 1
+
+
+@kernel_without_allocation
+def _rise(search, hole, hypothesis):
+    heap, scores = search.heap, search.scores
+    while hole > 0 and scores[heap[(hole - 1) // 2], 1] < scores[hypothesis, 1]:
+        heap[hole] = heap[(hole - 1) // 2]
+        hole = (hole - 1) // 2
+    heap[hole] = hypothesis
+
+
+@kernel_without_allocation
+def _pop(search, size):
+    """Removes the first of a heap; returns the size."""
+    heap, scores = search.heap, search.scores
+    size -= 1
+    hypothesis, hole = heap[size], 0
+    while 2 * hole + 1 < size:
+        child = min(2 * hole + 2, size - 1)
+        if scores[heap[child], 1] < scores[heap[2 * hole + 1], 1]:
+            child = 2 * hole + 1
+        heap[hole] = heap[child]
+        hole = child
+    if size > 0:
+        _rise(search, hole, hypothesis)
+    return size
+
+
+@kernel
+def find_reachable(pieces, scores, trie, unknown, width, reachable):
+    """Writes whether each piece is as good as the best way to write it in others."""
+    edges, ways = new_edges(pieces.longest, width), new_ways(pieces.longest, width)
+    for piece in range(len(scores)):
+        start = pieces.starts[piece]
+        size = pieces.starts[piece + 1] - 1 - start
+        reachable[piece] = True
+        if size > 1:
+            cell = trie.cell_of[piece]
+            trie.cells[cell]['piece'] = NO_PIECE
+            _, score = find_best_way(pieces, start, size, width, trie.cells, unknown, edges, ways)
+            trie.cells[cell]['piece'] = piece
+            reachable[piece] = score <= scores[piece]

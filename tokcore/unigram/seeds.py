@@ -1,0 +1,346 @@
+"""The first pieces: all characters, and the substrings of words that different bytes follow.
+
+SentencePiece builds a suffix array of the whole text and takes the inner nodes of its tree. Since a piece
+never goes beyond a word, the words are enough: a word is followed by a zero byte at the end of a sentence
+and by the first byte of U+2581 elsewhere. Here the suffixes are sorted in partitions by their first letter,
+so that memory does not grow with the text.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from tokcore.kernels.bytes import row_offsets
+from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.unigram.numbers import log
+from tokcore.unigram.scripts import INHERITED, script_table
+from tokcore.unigram.string_sorting import (
+    POSITION_BITS,
+    copy_strings,
+    position_of,
+    sort_strings,
+)
+from tokcore.unigram.words import RARE, WORD_START, RankedWords
+
+_PARTITION = 1 << 21
+"""Suffixes that are sorted at a time, of 17 bytes each."""
+
+_UNUSABLE = 254
+"""As a script: no piece has this letter."""
+
+_WORD_START = 253
+"""As a script: only the first letter of a piece is this one, and any script may follow."""
+
+_AFTER_WORD = 0xE2  # the first byte of U+2581
+
+_f32, _f64 = np.float32, np.float64
+
+
+class Candidates(NamedTuple):
+    """Strings that may become pieces, those of equal length in ascending order."""
+
+    positions: np.ndarray  # int64: in the letters of the words
+    lengths: np.ndarray  # int32
+    byte_lengths: np.ndarray  # int32
+    counts: np.ndarray  # int64
+
+    def pick(self, indices: np.ndarray) -> 'Candidates':
+        return Candidates(*(column[indices] for column in self))
+
+    def scores(self) -> np.ndarray:
+        return self.counts.astype(_f32) * self.lengths.astype(_f32)
+
+
+class Letters(NamedTuple):
+    """What is known about each letter."""
+
+    scripts: np.ndarray  # uint8
+    sizes: np.ndarray  # uint8: bytes in UTF-8
+    leads: np.ndarray  # uint8: the first of these
+
+
+class Pieces(NamedTuple):
+    """The pieces so far; their order decides about sums, and the first one about unknown characters."""
+
+    letters: np.ndarray  # with a 0 behind each piece
+    starts: np.ndarray  # int64[pieces + 1]
+    scores: np.ndarray  # float32[pieces]
+
+    def pick(self, indices: np.ndarray, scores: np.ndarray) -> 'Pieces':
+        """Returns some of the pieces with these scores."""
+        return pick_strings(self.letters, self.starts[indices], np.diff(self.starts)[indices], scores)
+
+
+def pick_strings(
+    letters: np.ndarray, sources: np.ndarray, sizes: np.ndarray, scores: np.ndarray
+) -> Pieces:
+    """Returns the strings at these positions as pieces; sizes count the 0 too."""
+    starts = row_offsets(sizes)
+    copied = np.zeros(int(starts[-1]), letters.dtype)
+    copy_strings(read_only(letters), read_only(sources), read_only(starts), copied)
+    return Pieces(read_only(copied), read_only(starts), scores)
+
+
+def seed_pieces(words: RankedWords, most: int, longest: int, max_workers: int) -> Pieces:
+    """Returns the characters by count, and then at most `most` candidates by count times length."""
+    alphabet = words.alphabet
+    letters = _letters_of(alphabet)
+    totals = np.zeros(len(alphabet), np.int64)
+    firsts = np.zeros(len(alphabet), np.int64)
+    _count_letters(words.letters, words.starts, words.counts, letters, totals, firsts)
+    totals[alphabet == ord(RARE)] = 0
+    singles = np.flatnonzero(totals)
+    singles = singles[np.argsort(-totals[singles], kind='stable')]
+    rests = _rests_of_last(words, letters, longest)
+
+    def find(bounds: tuple[int, int]) -> Candidates:
+        found = _candidates_of(words, letters, longest, *bounds, int(firsts[slice(*bounds)].sum()))
+        return _best(_with_rests(found, rests, words.letters, bounds), most)
+
+    best: list[Candidates] = []
+    with ThreadPoolExecutor(max_workers) as pool:
+        for found in pool.map(find, _partitions(firsts)):
+            best.append(found)
+            if sum(len(each.counts) for each in best) > 2 * most:
+                best = [_best(_concatenate(best), most)]
+    candidates = _concatenate(best)
+    scores = candidates.scores()
+    order = np.lexsort((-candidates.byte_lengths, -scores))[:most]
+    # Letters are looked up behind the words.
+    text = np.concatenate([words.letters, singles.astype(words.letters.dtype)])
+    sources = np.concatenate(
+        [len(words.letters) + np.arange(len(singles)), candidates.positions[order]]
+    )
+    sizes = np.concatenate([np.full(len(singles), 2), candidates.lengths[order] + 1])
+    values = np.concatenate([totals[singles].astype(_f32), scores[order]]).astype(_f64)
+    return pick_strings(text, sources, sizes, _log_shares(values))
+
+
+def _log_shares(values: np.ndarray) -> np.ndarray:
+    total = log(values.sum())
+    return np.array([log(value) - total for value in values.tolist()]).astype(_f32)
+
+
+def _letters_of(alphabet: np.ndarray) -> Letters:
+    scripts = script_table()[alphabet]
+    for character in ('\0', ' ', RARE):
+        scripts[alphabet == ord(character)] = _UNUSABLE
+    scripts[alphabet == ord(WORD_START)] = _WORD_START
+    encoded = [chr(code_point).encode() for code_point in alphabet.tolist()]
+    sizes = np.array([*map(len, encoded)], np.uint8)
+    leads = np.array([character[0] for character in encoded], np.uint8)
+    return Letters(read_only(scripts), read_only(sizes), read_only(leads))
+
+
+def _partitions(firsts: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yields ranges of first letters with up to `_PARTITION` suffixes, or a single letter."""
+    low, size = 0, 0
+    for letter, count in enumerate(firsts.tolist()):
+        if size and size + count > _PARTITION:
+            yield low, letter
+            low, size = letter, 0
+        size += count
+    yield low, len(firsts)
+
+
+def _candidates_of(
+    words: RankedWords, letters: Letters, longest: int, low: int, high: int, size: int
+) -> Candidates:
+    """Returns the candidates that begin with the letters from `low` to before `high`."""
+    entries = np.empty(size, np.int64)
+    _list_suffixes(words.letters, words.starts, letters, low, high, entries)
+    common = np.zeros(size, np.uint16)
+    sort_strings(words.letters, len(words.alphabet), longest + 1, entries, common)
+    found = Candidates(
+        np.empty(2 * size, np.int64), *np.empty((2, 2 * size), np.int32), np.empty(2 * size, np.int64)
+    )
+    used = _walk_suffixes(words, letters, longest, entries, common, found)
+    return Candidates(*(column[:used].copy() for column in found))
+
+
+def _rests_of_last(words: RankedWords, letters: Letters, longest: int) -> list[tuple[int, int, int, int]]:
+    """Returns position, length, bytes and count of the endings of the last word that end sentences."""
+    last, word = words.last[-longest:], np.zeros(1, np.int64)
+    counts = np.zeros(len(last) + 1, np.int64)
+    _count_endings(words, read_only(last), counts, word)
+    counts = np.cumsum(counts[::-1])[::-1]
+    end = int(words.starts[word[0] + 1]) - 1
+    return [
+        (end - size, size, int(letters.sizes[last[-size:]].sum()), int(counts[size]))
+        for size in range(2, len(last) + 1)
+        if counts[size] > 1 and _is_piece(words.letters, end - size, size, letters.scripts)
+    ]
+
+
+def _with_rests(
+    found: Candidates, rests: list[tuple[int, int, int, int]], letters: np.ndarray, bounds: tuple[int, int]
+) -> Candidates:
+    """Adds the counts of the rests that begin with letters within the bounds."""
+    for position, length, byte_length, count in rests:
+        if bounds[0] <= letters[position] < bounds[1]:
+            index, is_found = _search(letters, found, position, length, byte_length)
+            if is_found:
+                found.counts[index] += count
+            else:
+                new = position, length, byte_length, count
+                found = Candidates(*(np.insert(column, index, value) for column, value in zip(found, new)))
+    return found
+
+
+def _concatenate(parts: list[Candidates]) -> Candidates:
+    return Candidates(*map(np.concatenate, zip(*parts)))
+
+
+def _best(found: Candidates, most: int) -> Candidates:
+    """Returns the candidates of the `most` largest scores, and those of equal score."""
+    if len(found.counts) <= most:
+        return found
+    scores = found.scores()
+    return found.pick(np.flatnonzero(scores >= np.partition(scores, -most)[-most]))
+
+
+@kernel_without_allocation
+def _count_letters(text, starts, counts, letters, totals, firsts):
+    """Counts the occurrences of letters, and the suffixes that begin with each and can be pieces."""
+    for word in range(len(counts)):
+        for position in range(starts[word], starts[word + 1] - 1):
+            letter = np.int64(text[position])
+            totals[letter] += counts[word]
+            firsts[letter] += _is_piece(text, position, 2, letters.scripts)
+
+
+@kernel_without_allocation
+def _list_suffixes(text, starts, letters, low, high, entries):
+    size = 0
+    for word in range(len(starts) - 1):
+        for position in range(starts[word], starts[word + 1] - 1):
+            if low <= text[position] < high and _is_piece(text, position, 2, letters.scripts):
+                entries[size] = word << POSITION_BITS | position
+                size += 1
+
+
+@kernel_without_allocation
+def _is_piece(text, position, length, scripts):
+    """Whether these letters may be a piece: of one script, and `_WORD_START` only as the first one."""
+    previous = np.uint8(0)
+    for k in range(length):
+        script = scripts[text[position + k]]
+        if script == _WORD_START and k == 0:
+            continue
+        if script == INHERITED:
+            script = previous
+        if script >= _WORD_START or (script != 0 and previous != 0 and script != previous):
+            return False
+        previous = script
+    return True
+
+
+@kernel
+def _walk_suffixes(words, letters, longest, entries, common, found):
+    """Lists the inner nodes of the tree of sorted suffixes, and the strings that all end words.
+
+    On the stack are the nodes from the root to the last suffix, which is a node too. Returns how many
+    candidates there are.
+    """
+    text = words.letters
+    # By node: its depth, a position, the sums before it, the sums of what ends here, first bytes after it.
+    nodes, leads = np.zeros((5, longest + 3), np.int64), np.zeros((2, longest + 3), np.uint8)
+    depths, positions, befores, ended, ended_last = nodes[0], nodes[1], nodes[2], nodes[3], nodes[4]
+    first_leads, last_leads = leads[0], leads[1]
+    total, top, used = np.int64(0), 0, 0
+    for i in range(len(entries) + 1):
+        depth = min(np.int64(common[i]), longest + 1) if i < len(entries) else 0
+        while depths[top] > depth:
+            count = total - befores[top]
+            if count > 1 and 1 < depths[top] <= longest:
+                if _has_two_bytes(first_leads[top], last_leads[top], ended[top], ended_last[top]):
+                    if _is_piece(text, positions[top], depths[top], letters.scripts):
+                        found.positions[used] = positions[top]
+                        found.lengths[used] = depths[top]
+                        found.counts[used] = count
+                        size = 0
+                        for k in range(depths[top]):
+                            size += letters.sizes[text[positions[top] + k]]
+                        found.byte_lengths[used] = size
+                        used += 1
+            if depths[top - 1] >= depth:
+                top -= 1
+                continue
+            # The node becomes the first child of a new one.
+            lead = letters.leads[text[positions[top] + depth]]
+            depths[top], ended[top], ended_last[top] = depth, 0, 0
+            first_leads[top], last_leads[top] = lead, lead
+        if i == len(entries):
+            break
+        position, word = position_of(entries[i]), entries[i] >> POSITION_BITS
+        end = depth
+        while end <= longest and text[position + end] != 0:
+            end += 1
+        if end > depth:
+            lead = letters.leads[text[position + depth]]
+            if first_leads[top] == 0:
+                first_leads[top] = lead
+            last_leads[top] = lead
+            top += 1
+            depths[top], positions[top], befores[top] = end, position, total
+            ended[top], ended_last[top] = 0, 0
+            first_leads[top] = last_leads[top] = 0
+        if end <= longest:
+            ended[top] += words.counts[word]
+            ended_last[top] += words.ending[word]
+        total += words.counts[word]
+    return used
+
+
+@kernel_without_allocation
+def _has_two_bytes(first, last, ended, ended_last):
+    """Whether a string is followed by two different bytes.
+
+    Args:
+        first, last: the first bytes of the letters after it, in order; 0 if there are none.
+        ended: how many words end with it, and
+        ended_last: how many of these end sentences.
+    """
+    if first != last:
+        return True
+    if ended_last > 0:
+        return ended > ended_last or first != 0
+    return ended > 0 and first != 0 and first != _AFTER_WORD
+
+
+@kernel_without_allocation
+def _count_endings(words, last, counts, longest_word):
+    """Adds up the words that end sentences by how many letters they have in common with the last one's end.
+
+    Sets the word that has most in common.
+    """
+    most = 0
+    for word in range(len(words.counts)):
+        start, end = words.starts[word], words.starts[word + 1] - 1
+        size = 0
+        while size < min(len(last), end - start):
+            if words.letters[end - 1 - size] != last[len(last) - 1 - size]:
+                break
+            size += 1
+        counts[size] += words.ending[word]
+        if size > most:
+            most = size
+            longest_word[0] = word
+
+
+@kernel_without_allocation
+def _search(text, found, position, length, byte_length):
+    """Returns the index of a string among candidates, or where it belongs among those of its bytes."""
+    for i in range(len(found.counts)):
+        if found.byte_lengths[i] == byte_length:
+            k = 0
+            other = found.positions[i]
+            while k < min(length, found.lengths[i]) and text[other + k] == text[position + k]:
+                k += 1
+            if k == length:
+                return i, True
+            if text[other + k] > text[position + k]:
+                return i, False
+    return len(found.counts), False
