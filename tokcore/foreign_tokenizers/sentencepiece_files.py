@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from tokcore.encoding.hub_folders import tokenizer_json
 from tokcore.encoding.vocabulary import NO_TEMPLATE

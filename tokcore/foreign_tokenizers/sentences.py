@@ -22,9 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.sampling import RowsToCount
 from tokcore.counts.token_table import TokenTable
-from tokcore.counts.counting import TokenAccumulator
 from tokcore.encoding.last_word import SENTENCE_END as END
 from tokcore.errors import InputError
 from tokcore.foreign_tokenizers.normalizers import parse_charsmap, replacement_at
@@ -61,7 +61,8 @@ def charsmap_data(rule: str) -> bytes:
 
 
 @functools.cache
-def _normalizer(rule: str) -> TextNormalizer:
+def trainer_normalizer(rule: str) -> TextNormalizer:
+    """Returns the normalizer of sentences, for which no symbol is special."""
     return text_normalizer((), {}, {2: charsmap_data(rule)}, rule, MARK)
 
 
@@ -113,7 +114,7 @@ class SentenceWords:
         too_long, has_rare = self.left_out(side)
         is_sentence = ~(too_long | has_rare) & (side.ends > side.starts)
         sentences = normalized_rows(
-            side.take(is_sentence), _normalizer(self.normalization_rule_name)
+            side.take(is_sentence), trainer_normalizer(self.normalization_rule_name)
         )
         spaced = self._without_names(sentences).with_prefix(END)
         text = with_margin(spaced.text)  # with a zero after each row

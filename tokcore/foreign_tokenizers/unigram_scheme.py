@@ -17,8 +17,8 @@ from tokcore.options import LARGEST_INT32, Decimal, WholeNumber, option, special
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.foreign_tokenizers.sentences import SentenceLines, SentenceWords
     from tokcore.foreign_tokenizers.sentencepiece import Piece
+    from tokcore.foreign_tokenizers.sentences import SentenceLines, SentenceWords
     from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
 
 Rule = Literal['nmt_nfkc', 'identity']
