@@ -11,6 +11,7 @@ from typing import Literal, TypedDict
 
 Path = str | os.PathLike
 
+
 class _JobKeywords(TypedDict, total=False):
     """Of every job."""
 
@@ -46,7 +47,24 @@ class _ReadingKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek', 'none', 'space', 'whitespace', 'bert', 't2t'] | None
+    pre_tokenizer: (
+        Literal[
+            'gpt2',
+            'cl100k',
+            'llama3',
+            'qwen2',
+            'qwen3.5',
+            'o200k',
+            'tekken',
+            'deepseek',
+            'none',
+            'space',
+            'whitespace',
+            'bert',
+            't2t',
+        ]
+        | None
+    )
     unicode_form: Literal['NFC', 'NFKC'] | None
     pattern: str | Sequence[str]
     add_prefix_space: bool
@@ -83,7 +101,17 @@ class _DatasetKeywords(TypedDict, total=False):
     source_prefix: str
     target_prefix: str
     seed: int
-    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'nanogpt', 'packed', 'joined', 'array_record']
+    output_format: Literal[
+        'tfrecord',
+        'text',
+        'parquet',
+        'megatron',
+        'flat',
+        'nanogpt',
+        'packed',
+        'joined',
+        'array_record',
+    ]
     pack: int | None
     leave_out: Path | None
     end: int | str | None
@@ -121,7 +149,9 @@ class _LearningKeywords(TypedDict, total=False):
     max_sentencepiece_length: int
 
 
-class BuildKeywords(_JobKeywords, _ReadingKeywords, _SplitKeywords, _DatasetKeywords, _LearningKeywords, total=False):
+class BuildKeywords(
+    _JobKeywords, _ReadingKeywords, _SplitKeywords, _DatasetKeywords, _LearningKeywords, total=False
+):
     """The options of `tokbeam build`.
 
     source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm

@@ -11,6 +11,7 @@ from typing import Literal, TypedDict
 
 Path = str | os.PathLike
 
+
 class SchemeKeywords(TypedDict, total=False):
     """The options of schemes that change the tokens of text.
 
@@ -52,7 +53,24 @@ class SchemeKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek', 'none', 'space', 'whitespace', 'bert', 't2t'] | None
+    pre_tokenizer: (
+        Literal[
+            'gpt2',
+            'cl100k',
+            'llama3',
+            'qwen2',
+            'qwen3.5',
+            'o200k',
+            'tekken',
+            'deepseek',
+            'none',
+            'space',
+            'whitespace',
+            'bert',
+            't2t',
+        ]
+        | None
+    )
     unicode_form: Literal['NFC', 'NFKC'] | None
     pattern: str | Sequence[str]
     add_prefix_space: bool
@@ -212,7 +230,6 @@ class LearnKeywords(SchemeKeywords, LearningKeywords, total=False):
     """
 
 
-
 class EncodeKeywords(SchemeKeywords, EncodingKeywords, total=False):
     """Both: the options of a scheme and of its encoder.
 
@@ -221,4 +238,3 @@ class EncodeKeywords(SchemeKeywords, EncodingKeywords, total=False):
         >>> tokcore.load_tokenizer('words.txt', 'word', **options).encode('the purple\\tcat')
         [3, 0, 4]
     """
-

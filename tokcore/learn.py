@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import os
 import typing
@@ -25,7 +24,7 @@ from tokcore.counts.tables import (
 )
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import side_of_rows
-from tokcore.encoding.last_word import CorpusEnd, TextEnds, empty_sentences, last_word, work_items
+from tokcore.encoding.last_word import CorpusEnd, TextEnds, with_last_word, work_items
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme, refuse_options
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -122,9 +121,7 @@ def count_tokens(
     parts = [part.sorted() for _, part in partition_table(table, COUNT_PARTITIONS)]
     table = concatenate_tables(parts) if parts else table
     if scheme.counts_last_word:
-        most = empty_sentences(table) + 1
-        tokens = [*ends.tokens, *end.last_tokens(most, (0,))][-most:]
-        table = dataclasses.replace(table, last_word=last_word(tokens))
+        table = with_last_word(table, end, (0,), ends.tokens)
     return table
 
 
@@ -164,7 +161,7 @@ def _count_files(paths: list[str], scheme: Scheme) -> tuple[TokenTable, CorpusEn
         for block in read_blocks(item, open_regular):
             counter.add(block, (split,))
     [table] = counter.finish()
-    return table, CorpusEnd(scheme, (split,), items, open_regular)
+    return table, CorpusEnd(scheme, (split,), open_regular, items)
 
 
 def _corpus_file(path: str, looks: Looks) -> CorpusFile:

@@ -211,24 +211,24 @@ class _CountInto(beam.PTransform):
     def _with_last_word(
         self, files: list[WrittenCounts], path: str, sides: Sequence[int]
     ) -> list[WrittenCounts]:
-        """Returns the files of a table, after that of the first partition is written again with the last word."""
+        """Writes the last word into the file of the first partition; returns all files."""
         by_name = {file.name: file for file in files}
-        name = counts_name(partition_of(SENTENCE_END.encode(), COUNT_PARTITIONS))
-        empty = 0
-        if name in by_name:
-            empty = empty_sentences(read_partition(os.path.join(path, name)))
+
+        def table_of(partition: int) -> TokenTable:
+            name = counts_name(partition)
+            if name not in by_name:
+                return TokenTable.from_items(())
+            return read_partition(os.path.join(path, name))
+
         reading = self.plan.reading
         end = CorpusEnd(
-            self.scheme, reading.corpus.splits, self.plan.items['train'], filesystem.open_binary,
+            self.scheme, reading.corpus.splits, filesystem.open_binary, self.plan.items['train'],
             frozenset(side for sides in self.groups for side in sides), self.sample,
             reading.max_line_bytes,
         )  # fmt: skip
-        word = last_word(end.last_tokens(empty + 1, sides))
-        table = TokenTable.from_items(())
-        if (first := counts_name(0)) in by_name:
-            table = read_partition(os.path.join(path, first))
-        table = dataclasses.replace(table, last_word=word)
-        by_name[first] = write_counts_file(path, 0, table, self.scheme.rules)
+        empty = empty_sentences(table_of(partition_of(SENTENCE_END.encode(), COUNT_PARTITIONS)))
+        table = dataclasses.replace(table_of(0), last_word=last_word(empty, end, sides))
+        by_name[counts_name(0)] = write_counts_file(path, 0, table, self.scheme.rules)
         return list(by_name.values())
 
 

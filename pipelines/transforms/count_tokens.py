@@ -45,6 +45,7 @@ from tokcore.counts.tables import (
     partition_table,
 )
 from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.last_word import CorpusEnd
 from tokcore.encoding.scheme import Scheme, TokenRules
 from tokcore.errors import InputError
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme
@@ -156,9 +157,11 @@ class CountTokens(beam.PTransform):
             | with_output_types(tuple[int, TableOrPath])
             | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, TokenTable)
         )
-        # For `LearnVocabulary`.
-        key_to_table.scheme, key_to_table.groups = self.scheme, groups
-        key_to_table.splits, key_to_table.sample = splits, self.sample
+        key_to_table.scheme, key_to_table.groups = self.scheme, groups  # for `LearnVocabulary`
+        sides = frozenset(side for sides in groups for side in sides)
+        key_to_table.corpus_end = CorpusEnd(
+            self.scheme, splits, filesystem.open_binary, sides=sides, sample=self.sample
+        )
         return {TABLES: key_to_table, STATS: outputs[STATS], REJECTED: outputs[REJECTED]}
 
 

@@ -1,21 +1,17 @@
 """Learns a vocabulary of what a pipeline counted, into a file."""
 
-import dataclasses
 import os
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import apache_beam as beam
 
 from pipelines.files import filesystem
 from pipelines.transforms.count_tokens import TABLES
-from pipelines.transforms.read import Path, checked_output, splits_of
-from tokcore.corpus.corpus import Split
-from tokcore.counts.sampling import RowSample
-from tokcore.counts.tables import COUNT_PARTITIONS, SideGroups, concatenate_tables
+from pipelines.transforms.read import Path, checked_output
+from tokcore.counts.tables import COUNT_PARTITIONS, concatenate_tables
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.last_word import CorpusEnd, empty_sentences, last_word, work_items
+from tokcore.encoding.last_word import CorpusEnd, with_last_word
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
 from tokcore.learn import learn_from_table, learning_of, vocabulary_files
@@ -86,39 +82,31 @@ class LearnVocabulary(beam.PTransform):
             raise InputError(
                 f'group {self.group} of CountTokens is not one of its {len(groups)} groups'
             )
-        counted = None
+        end = None
         if self.scheme.counts_last_word:
-            splits = splits_of(tables, None, 'LearnVocabulary')
-            counted = _Counted(splits, groups, self.group, getattr(tables, 'sample', None))
+            end = getattr(tables, 'corpus_end', None)
+            if end is None:
+                raise TypeError(
+                    f'--scheme {self.scheme.name} depends on the end of the corpus; apply '
+                    'LearnVocabulary to the output of CountTokens itself'
+                )
         paths = (
             tables.pipeline
             | 'Path' >> beam.Create([self.path], reshuffle=False)
-            | 'Learn' >> beam.Map(_learn, self, counted, beam.pvalue.AsIter(tables))  # path
+            | 'Learn'
+            >> beam.Map(
+                _learn, self, (groups or ((0,),))[self.group], end, beam.pvalue.AsIter(tables)
+            )  # path
         )
         paths.vocabulary = (self.path, self.scheme)  # for `EncodeBlocks`
         return paths
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """What was counted, to find its last word."""
-
-    splits: Sequence[Split]
-    groups: SideGroups
-    group: int
-    sample: RowSample | None
-
-    def last_word(self, table: TokenTable, scheme: Scheme) -> bytes:
-        items = work_items(self.splits, filesystem.open_binary)
-        sides = frozenset(side for sides in self.groups for side in sides)
-        end = CorpusEnd(scheme, self.splits, items, filesystem.open_binary, sides, self.sample)
-        return last_word(end.last_tokens(empty_sentences(table) + 1, self.groups[self.group]))
-
-
 def _learn(
     path: str,
     transform: LearnVocabulary,
-    counted: _Counted | None,
+    sides: Sequence[int],
+    end: CorpusEnd | None,
     tables: Iterable[tuple[int, TokenTable]],
 ) -> str:
     first = transform.group * COUNT_PARTITIONS
@@ -126,9 +114,8 @@ def _learn(
     # As the command has them: in the order of partitions, and each sorted.
     ordered = [parts[key].sorted() for key in sorted(parts)]
     table = concatenate_tables(ordered) if ordered else TokenTable.from_items(())
-    if counted is not None:
-        word = counted.last_word(table, transform.scheme)
-        table = dataclasses.replace(table, last_word=word)
+    if end is not None:
+        table = with_last_word(table, end, sides)
     learned = learn_from_table(transform.scheme, transform.learning, table)
     folder, name = os.path.split(path)
     files = vocabulary_files(learned.vocabulary, transform.scheme, table, name)

@@ -14,7 +14,6 @@ from tokcore.foreign_tokenizers.normalizers import parse_charsmap, replacement_a
 from tokcore.foreign_tokenizers.sentencepiece import normalized_rows
 from tokcore.foreign_tokenizers.sentences import (
     charsmap_data,
-    normalized_plainly,
     trainer_normalizer,
 )
 
@@ -60,7 +59,6 @@ def test_all_characters_are_normalized_as_by_sentencepiece(rule):
 def test_sequences_are_normalized_as_by_sentencepiece(rule, texts):
     expected = [original(rule).normalize(text) for text in texts]
     assert normalized(texts, rule) == expected
-    assert [normalized_plainly(text, rule) for text in texts] == expected
 
 
 def rules_in_the_table():

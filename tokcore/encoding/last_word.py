@@ -8,6 +8,7 @@ it that is not empty. So E is counted first, and then only the end of the corpus
 from __future__ import annotations
 
 import collections
+import dataclasses
 import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -34,10 +35,27 @@ def empty_sentences(table: TokenTable) -> int:
     return int(table.counts[of_a_byte[is_end]].sum())
 
 
-def last_word(tails: Iterable[bytes]) -> bytes:
-    """Returns the last word; `tails` are the tokens that end the last E + 1 sentences, if there are so many."""
-    ends = (token[:-1] for token in tails if token != SENTENCE_END.encode())
-    return next(ends, b'')
+def with_last_word(
+    table: TokenTable, end: CorpusEnd, sides: Sequence[int], earlier: Iterable[bytes] = ()
+) -> TokenTable:
+    """Returns a whole table with the last word of its corpus.
+
+    Args:
+        table: of some sides.
+        end: of the corpus.
+        sides: that are counted in the table.
+        earlier: the tokens that end the sentences before this corpus.
+    """
+    word = last_word(empty_sentences(table), end, sides, earlier)
+    return dataclasses.replace(table, last_word=word)
+
+
+def last_word(
+    empty: int, end: CorpusEnd, sides: Sequence[int], earlier: Iterable[bytes] = ()
+) -> bytes:
+    """Returns the last word of a corpus with so many empty sentences; b'' if there is none."""
+    tokens = [*earlier, *end.last_tokens(empty + 1, sides)][-empty - 1 :]
+    return next((token[:-1] for token in tokens if token != SENTENCE_END.encode()), b'')
 
 
 class TextEnds:
@@ -63,8 +81,8 @@ class CorpusEnd:
     Attributes:
         scheme: whose `pre_tokenizer` has `last_tokens`.
         splits: the corpus.
-        items: all of it, in order.
         open_binary: opens its files.
+        items: all of it, in order; None: `work_items`.
         sides: all that were counted at once.
         sample: the rows that were counted; None: all.
         max_line_bytes: longer lines were left out.
@@ -72,8 +90,8 @@ class CorpusEnd:
 
     scheme: Scheme
     splits: Sequence[Split]
-    items: Sequence[WorkItem]
     open_binary: OpenBinary
+    items: Sequence[WorkItem] | None = None
     sides: frozenset[int] = frozenset([0])
     sample: RowSample | None = None
     max_line_bytes: int = MAX_LINE_BYTES
@@ -81,17 +99,17 @@ class CorpusEnd:
     def last_tokens(self, most: int, sides: Sequence[int]) -> list[bytes]:
         """Returns the tokens that end the last sentences of some sides, in order."""
         tokens: list[bytes] = []
+        items = self.items
+        if items is None:
+            items = work_items(self.splits, self.open_binary)
         for side in reversed(sides):
-            items = 1
-            while True:
-                needed = most - len(tokens)
-                of_side = self._of_items(needed, side, self.items[-items:])
-                if len(of_side) == needed or items >= len(self.items):
+            needed, read = most - len(tokens), 1
+            while needed:
+                of_side = self._of_items(needed, side, items[-read:])
+                if len(of_side) == needed or read >= len(items):
+                    tokens[:0] = of_side
                     break
-                items *= 2
-            tokens[:0] = of_side
-            if len(tokens) == most:
-                break
+                read *= 2
         return tokens
 
     def _of_items(self, most: int, side: int, items: Sequence[WorkItem]) -> list[bytes]:

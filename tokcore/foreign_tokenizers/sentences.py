@@ -25,9 +25,9 @@ import numpy as np
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.sampling import RowsToCount
 from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.encoder import side_of_text
 from tokcore.encoding.last_word import SENTENCE_END as END
 from tokcore.errors import InputError
-from tokcore.foreign_tokenizers.normalizers import parse_charsmap, replacement_at
 from tokcore.foreign_tokenizers.pre_tokenizers import MARK
 from tokcore.foreign_tokenizers.sentencepiece import (
     TextNormalizer,
@@ -64,6 +64,11 @@ def charsmap_data(rule: str) -> bytes:
 def trainer_normalizer(rule: str) -> TextNormalizer:
     """Returns the normalizer of sentences, for which no symbol is special."""
     return text_normalizer((), {}, {2: charsmap_data(rule)}, rule, MARK)
+
+
+def normalized_sentence(text: str, rule: str) -> str:
+    """Returns a normalized sentence."""
+    return normalized_rows(side_of_text(text), trainer_normalizer(rule)).row(0)
 
 
 class SentenceLines:
@@ -146,16 +151,10 @@ class SentenceWords:
         yield RowPart(rows.text, int(rows.starts[row]), int(rows.ends[row]), False)
 
     def tokens(self, text: str) -> list[str]:
-        """Returns the tokens of a text in plain Python."""
-        if len(text.encode()) > self.max_sentence_length or RARE in text or not text:
-            return []
-        sentence = normalized_plainly(text, self.normalization_rule_name)
-        if not sentence:
-            return [END]
-        sentence = self._names.sub(META_NAME.encode(), sentence.encode()).decode()
-        first, *others = sentence.split(MARK)
-        words = [first] * bool(first) + [MARK + word for word in others]
-        return [word + MARK for word in words[:-1]] + [words[-1] + END]
+        """Returns the tokens of a text."""
+        state, tokens = self.prepare(TextRows(*side_of_text(text).arrays()))
+        bounds = zip(state.starts.tolist(), state.ends.tolist(), strict=True)
+        return [tokens[start:end].tobytes().decode() for start, end in bounds]
 
     def last_tokens(self, side: Side, most: int) -> list[bytes]:
         """Returns the tokens that end the last sentences of some rows, in their order."""
@@ -172,19 +171,18 @@ class SentenceWords:
             return counted
         masks = [self.left_out(rows.sides[number]) for number in sides]
         too_long, has_rare = (np.any(of_sides, axis=0) for of_sides in zip(*masks, strict=True))
-        has_rare &= ~too_long
-        if not (too_long | has_rare).any():
+        left_out = too_long | has_rare
+        if not left_out.any():
             return counted
-        sums = {TOO_LONG: int(too_long.sum()), HAS_RARE: int(has_rare.sum())}
-        filtered = {**rows.filtered, **{reason: count for reason, count in sums.items() if count}}
-        kept = dataclasses.replace(rows.select(~(too_long | has_rare)), filtered=filtered)
+        counts = {TOO_LONG: int(too_long.sum()), HAS_RARE: int((left_out & ~too_long).sum())}
+        kept = dataclasses.replace(rows.select(~left_out), filtered={**rows.filtered, **counts})
         return RowsToCount(kept, kept.sides)
 
 
 def _rows_with(pattern: re.Pattern[bytes], side: Side) -> Iterator[int]:
-    """Yields the rows with a match, maybe repeatedly; and those that begin or end within one."""
-    if not len(side):
-        return
+    """Yields the rows with a match, maybe repeatedly."""
+    if (side.starts[1:] < side.ends[:-1]).any():
+        side = side.joined()
     for match in pattern.finditer(side.text.tobytes()):
         first = int(np.searchsorted(side.ends, match.start(), side='right'))
         end = int(np.searchsorted(side.starts, match.end()))
@@ -217,36 +215,6 @@ def _cut_words(text, row_starts, row_ends, is_sentence, starts, ends, row_tokens
             count += 1
         row_tokens[row + 1] = count
     return count
-
-
-def normalized_plainly(text: str, rule: str) -> str:
-    """Returns a normalized sentence, in plain Python: spaces are collapsed, and U+2581 stands for them."""
-    charsmap = parse_charsmap(charsmap_data(rule))
-    assert charsmap is not None
-    units, data, place, out = charsmap.units, text.encode(), 0, b''
-    while place < len(data):
-        node, found, end = _children(units[0]) if len(units) else 0, None, place
-        while len(units) and end < len(data) and data[end]:
-            node ^= data[end]
-            unit = int(units[node])
-            if unit & 0x800000FF != data[end]:
-                break
-            node, end = node ^ _children(unit), end + 1
-            if unit >> 8 & 1:
-                found = end, int(units[node]) & 0x7FFFFFFF
-        if found is None:
-            size = len(data[place:].decode()[0].encode())
-            out, place = out + data[place : place + size], place + size
-        else:
-            out, place = out + replacement_at(charsmap, found[1]), found[0]
-    words = out.decode()
-    spaced = re.sub(' +', MARK, words.lstrip(' '))
-    return (MARK + spaced).rstrip(MARK) if spaced else ''
-
-
-def _children(unit: int) -> int:
-    unit = int(unit)
-    return (unit >> 10) << ((unit & 1 << 9) >> 6)
 
 
 def words_of_table(table: TokenTable) -> Words:

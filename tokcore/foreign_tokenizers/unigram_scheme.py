@@ -252,12 +252,12 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
 
     @property
     def tokenizer_file_names(self) -> tuple[str, ...]:
-        from tokcore.foreign_tokenizers.sentences import normalized_plainly
+        from tokcore.foreign_tokenizers.sentences import normalized_sentence
 
         rule = self.normalization_rule_name
         # `tokenizers` normalizes such symbols too.
         if any(
-            normalized_plainly(name, rule) != '▁' + name or '▁' in name
+            normalized_sentence(name, rule) != '▁' + name or '▁' in name
             for name in self.user_defined_symbols
         ):
             return (_VOCAB_NAME,)
