@@ -147,6 +147,7 @@ class _LearningKeywords(TypedDict, total=False):
     num_sub_iterations: int
     seed_sentencepiece_size: int
     max_sentencepiece_length: int
+    hard_vocab_limit: bool
 
 
 class BuildKeywords(
@@ -287,6 +288,7 @@ class BuildKeywords(
     seed_sentencepiece_size: pieces to begin with; 0: 8 for each entry, at least 100000
         (default: 1000000)
     max_sentencepiece_length: the most characters of a piece, from 1 to 512 (default: 16)
+    hard_vocab_limit: refuse a text that gives fewer entries than --vocab-size (default: on)
     shared_vocab: learn one vocabulary from both sides (default: one for each side)
     vocab_languages: how the names of the vocabularies of source and target end, as en,zh, where
         the problems of Tensor2Tensor look for them (default: inputs,targets)
@@ -556,6 +558,7 @@ class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=Fal
     seed_sentencepiece_size: pieces to begin with; 0: 8 for each entry, at least 100000
         (default: 1000000)
     max_sentencepiece_length: the most characters of a piece, from 1 to 512 (default: 16)
+    hard_vocab_limit: refuse a text that gives fewer entries than --vocab-size (default: on)
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
     max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory

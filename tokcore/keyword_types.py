@@ -126,6 +126,7 @@ class LearningKeywords(TypedDict, total=False):
     seed_sentencepiece_size: pieces to begin with; 0: 8 for each entry, at least 100000
         (default: 1000000)
     max_sentencepiece_length: the most characters of a piece, from 1 to 512 (default: 16)
+    hard_vocab_limit: refuse a text that gives fewer entries than --vocab-size (default: on)
     """
 
     vocab_size: int | None
@@ -147,6 +148,7 @@ class LearningKeywords(TypedDict, total=False):
     num_sub_iterations: int
     seed_sentencepiece_size: int
     max_sentencepiece_length: int
+    hard_vocab_limit: bool
 
 
 class EncodingKeywords(TypedDict, total=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from tokcore.options import LARGEST_INT32, Decimal, WholeNumber, option, special
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
     from tokcore.foreign_tokenizers.sentencepiece import Piece
+    from tokcore.foreign_tokenizers.sentencepiece_files import Fields
     from tokcore.foreign_tokenizers.sentences import SentenceLines, SentenceWords
     from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
 
@@ -38,7 +40,7 @@ _REFUSED = {
     'model_type': '--scheme says it',
     **dict.fromkeys(
         'allow_whitespace_only_pieces auto_character_coverage bos_id bos_piece eos_id eos_piece '
-        'hard_vocab_limit normalization_rule_tsv pad_id pad_piece pretokenization_delimiter '
+        'normalization_rule_tsv pad_id pad_piece pretokenization_delimiter '
         'remove_extra_whitespaces required_chars seed_sentencepieces_file split_by_number '
         'split_by_unicode_script split_digits train_extremely_large_corpus unk_id unk_piece '
         'unk_surface use_sparse_pruning'.split(),
@@ -96,6 +98,12 @@ class UnigramOptions(LearningOptions):
         default=16,
         changes_bytes=True,
     )
+    hard_vocab_limit: bool = option(
+        'refuse a text that gives fewer entries than --vocab-size (default: on)',
+        None,
+        default=True,
+        changes_bytes=True,
+    )
     learner: Learner = option(
         'memory and auto: in this process (default: auto)', get_args(Learner), default='auto'
     )
@@ -108,7 +116,7 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     name = 'unigram'
     file_suffix = 'model'
     options = UnigramOptions
-    learner_bytes_per_character = 100
+    learner_bytes_per_character = 65
     counts_last_word = True
     refused_options = _REFUSED
 
@@ -207,6 +215,8 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
             num_sub_iterations=options.num_sub_iterations,
             seed_sentencepiece_size=options.seed_sentencepiece_size,
             max_sentencepiece_length=options.max_sentencepiece_length,
+            hard_vocab_limit=options.hard_vocab_limit,
+            max_workers=min(options.num_threads, os.cpu_count() or 1),
         )
         pieces = [
             Piece(piece.decode(), score, NORMAL)
@@ -214,15 +224,17 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
         ]
         rule = self.normalization_rule_name
         data = model_file(
-            [*first, *pieces], self._trainer_spec(options), [(1, rule), (2, charsmap_data(rule))]
+            [*first, *pieces],
+            self._trainer_spec(options, len(first) + len(pieces)),
+            [(1, rule), (2, charsmap_data(rule))],
         )
         return Learned(self.parse(data, 'the learned model'))
 
-    def _trainer_spec(self, options: UnigramOptions) -> list[tuple[int, int | float | str]]:
+    def _trainer_spec(self, options: UnigramOptions, size: int) -> Fields:
         """Returns the fields of TrainerSpec: the size, the number of sums, and what is not the default."""
         default, own = UnigramOptions(options.vocab_size), UnigramScheme()
         values: list[tuple[int, int | float, int | float | None]] = [
-            (4, options.vocab_size, None),
+            (4, size, None),
             (10, options.character_coverage, default.character_coverage),
             (14, options.seed_sentencepiece_size, default.seed_sentencepiece_size),
             (15, options.shrinking_factor, default.shrinking_factor),
@@ -235,6 +247,7 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
             *((number, value) for number, value, usual in values if value != usual),
             *((30, name) for name in self.control_symbols),
             *((31, name) for name in self.user_defined_symbols),
+            *([] if options.hard_vocab_limit else [(33, 0)]),
             *([(35, 1)] if self.byte_fallback else []),
         ]
 
