@@ -17,7 +17,10 @@ METAS = ('<unk>', '<s>', '</s>')
 def words_of(lines: Iterable[str], rule: str = 'nmt_nfkc', metas: Iterable[str] = METAS) -> Words:
     """Counts the words of lines as the trainer does; too long lines are left out."""
     normalizer = sentencepiece.SentencePieceNormalizer(
-        rule_name=rule, add_dummy_prefix=True, escape_whitespaces=True, remove_extra_whitespaces=True
+        rule_name=rule,
+        add_dummy_prefix=True,
+        escape_whitespaces=True,
+        remove_extra_whitespaces=True,
     )
     names = re.compile('|'.join(map(re.escape, sorted(metas, key=len, reverse=True))))
     lines = [line for line in lines if 0 < len(line.encode()) <= 4192 and '\u2585' not in line]

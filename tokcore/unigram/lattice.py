@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.kernels.jit import kernel, kernel_without_allocation
-from tokcore.unigram.numbers import Tables, add_logs, add_times_exp, number_tables
-from tokcore.unigram.trie import NO_PIECE
+from tokcore.kernels.simd import prefetch
+from tokcore.unigram.numbers import add_logs, add_times_exp, number_tables
+from tokcore.unigram.trie import FREE, NO_PIECE, ROOT, find_slot, first_slot
 
 _f32, _f64 = np.float32, np.float64
 
@@ -34,6 +35,9 @@ class Edges(NamedTuple):
     ends: np.ndarray  # int32[letters * width]
     pieces: np.ndarray  # int32[letters * width]
     scores: np.ndarray  # float32[letters * width]
+    walks: (
+        np.ndarray
+    )  # uint64[letters, 3]: where a walk down the trie began, its node, and the next slot
 
 
 @kernel
@@ -41,41 +45,55 @@ def new_edges(letters, width):
     size = letters * width
     return Edges(
         np.zeros(letters, np.int64), np.zeros(size, np.int32), np.zeros(size, np.int32),
-        np.zeros(size, np.float32),
+        np.zeros(size, np.float32), np.zeros((letters, 3), np.uint64),
     )  # fmt: skip
 
 
 @kernel_without_allocation
-def list_edges(strings, start, begin, width, cells, unknown, edges):
-    """Lists the pieces that begin at a letter of the string at `start`, the shortest first.
+def list_edges(strings, start, size, width, nodes, unknown, edges):
+    """Lists the pieces that begin at each letter of the string at `start`, the shortest first.
 
-    A letter that is no piece is the first piece of all, by the score of unknown ones, after the others.
+    A letter that is no piece is the first piece of all, by the score of unknown ones, after the others. All
+    walks go down by one letter at a time, so that the memory for many steps is fetched at once.
     """
-    at, cell = np.uint64(begin * width), np.int64(0)
-    first = at
-    position = np.uint64(start + begin)
-    end = begin + 1
-    is_known = False
-    while True:
-        child = np.int64(cells[np.uint64(cell)]['base']) + np.int64(strings.letters[position])
-        if cells[np.uint64(child)]['parent'] != cell:
-            break
-        cell = child
-        piece = cells[np.uint64(cell)]['piece']
-        if piece != NO_PIECE:
-            is_known |= end == begin + 1
-            edges.ends[at], edges.pieces[at], edges.scores[at] = end, piece, cells[np.uint64(cell)]['score']
-            at += np.uint64(1)
-        end += 1
-        position += np.uint64(1)
-    if not is_known:
-        edges.ends[at], edges.pieces[at], edges.scores[at] = begin + 1, 0, unknown
-        at += np.uint64(1)
-    edges.number[np.uint64(begin)] = at - first
+    number, walks = edges.number, edges.walks
+    for begin in range(np.uint64(size)):
+        number[begin] = 0
+        walks[begin, 0], walks[begin, 1] = begin, np.uint64(ROOT)
+        letter = strings.letters[np.uint64(start) + begin]
+        walks[begin, 2] = first_slot(nodes, ROOT, letter)
+    left, depth = np.uint64(size), np.uint64(0)
+    while left > np.uint64(0):
+        going = np.uint64(0)
+        for walk in range(left):
+            begin, parent = walks[walk, 0], np.int64(walks[walk, 1])
+            position = np.uint64(start) + begin + depth
+            node = find_slot(nodes, walks[walk, 2], parent, strings.letters[position])
+            if nodes[node]['parent'] == FREE:
+                continue
+            piece = nodes[node]['piece']
+            if piece != NO_PIECE:
+                at = begin * np.uint64(width) + np.uint64(number[begin])
+                edges.ends[at], edges.pieces[at] = begin + depth + np.uint64(1), piece
+                edges.scores[at] = nodes[node]['score']
+                number[begin] += 1
+            letter = strings.letters[position + np.uint64(1)]
+            if letter != 0:
+                walks[going, 0], walks[going, 1] = begin, node
+                walks[going, 2] = first_slot(nodes, np.int64(node), letter)
+                going += np.uint64(1)
+        left = going
+        depth += np.uint64(1)
+    for begin in range(np.uint64(size)):
+        at = begin * np.uint64(width)
+        if number[begin] == 0 or np.uint64(edges.ends[at]) != begin + np.uint64(1):
+            at += np.uint64(number[begin])
+            edges.ends[at], edges.pieces[at], edges.scores[at] = begin + np.uint64(1), 0, unknown
+            number[begin] += 1
 
 
 def sum_shards(
-    kernel_of_shard: Callable[..., None], strings: Strings, cells: np.ndarray, pieces: int,
+    kernel_of_shard: Callable[..., None], strings: Strings, nodes: np.ndarray, pieces: int,
     unknown: np.float32, width: int, num_threads: int, max_workers: int,
 ) -> np.ndarray:  # fmt: skip
     """Returns the sums of all shards, float32[pieces]."""
@@ -83,7 +101,7 @@ def sum_shards(
 
     def sum_shard(shard: int) -> np.ndarray:
         sums = np.zeros(pieces, _f32)
-        kernel_of_shard(strings, shard, num_threads, cells, unknown, width, tables, sums)
+        kernel_of_shard(strings, shard, num_threads, nodes, unknown, width, tables, sums)
         return sums
 
     with ThreadPoolExecutor(max_workers) as pool:
@@ -95,10 +113,13 @@ def sum_shards(
 
 
 @kernel
-def expect_counts(strings, shard, num_threads, cells, unknown, width, tables, sums):
+def expect_counts(strings, shard, num_threads, nodes, unknown, width, tables, sums):
     """Adds to each piece's sum how often it is expected in the words of a shard."""
     edges = new_edges(strings.longest, width)
-    alpha, beta = np.empty(strings.longest + 1, np.float32), np.empty(strings.longest + 1, np.float32)
+    alpha, beta = (
+        np.empty(strings.longest + 1, np.float32),
+        np.empty(strings.longest + 1, np.float32),
+    )
     # A log that is greater than any is not yet known.
     for word in range(shard, len(strings.counts), num_threads):
         start = strings.starts[word]
@@ -106,8 +127,8 @@ def expect_counts(strings, shard, num_threads, cells, unknown, width, tables, su
         for end in range(1, size + 1):
             alpha[np.uint64(end)] = np.inf
         alpha[0] = _f32(0)
+        list_edges(strings, start, size, width, nodes, unknown, edges)
         for begin in range(size):
-            list_edges(strings, start, begin, width, cells, unknown, edges)
             before = alpha[np.uint64(begin)]
             for edge in range(begin * width, begin * width + edges.number[np.uint64(begin)]):
                 end = np.uint64(edges.ends[np.uint64(edge)])
@@ -119,6 +140,7 @@ def expect_counts(strings, shard, num_threads, cells, unknown, width, tables, su
         for begin in range(size - 1, -1, -1):
             y = _f32(np.inf)
             for edge in range(begin * width, begin * width + edges.number[np.uint64(begin)]):
+                prefetch(sums, np.uint64(edges.pieces[np.uint64(edge)]))
                 end = np.uint64(edges.ends[np.uint64(edge)])
                 x = _f32(edges.scores[np.uint64(edge)] + beta[end])
                 y = x if y == np.inf else add_logs(y, x, tables)
@@ -152,7 +174,7 @@ def new_ways(letters, width):
 
 
 @kernel_without_allocation
-def find_best_way(strings, start, size, width, cells, unknown, edges, ways):
+def find_best_way(strings, start, size, width, nodes, unknown, edges, ways):
     """Lists all edges of a string and finds its best way; returns its last edge and its score.
 
     For each edge the best one before it is chosen with the score of the edge itself added, so that two
@@ -160,8 +182,8 @@ def find_best_way(strings, start, size, width, cells, unknown, edges, ways):
     """
     for end in range(size + 1):
         ways.best[end], ways.is_close[end] = -np.inf, False
+    list_edges(strings, start, size, width, nodes, unknown, edges)
     for begin in range(size):
-        list_edges(strings, start, begin, width, cells, unknown, edges)
         for edge in range(begin * width, begin * width + edges.number[begin]):
             score, last = edges.scores[edge], np.int64(-1)
             if begin > 0:
@@ -191,14 +213,14 @@ def _extend(ways, edges, begin, width, score):
 
 
 @kernel
-def count_best_ways(strings, shard, num_threads, cells, unknown, width, tables, sums):
+def count_best_ways(strings, shard, num_threads, nodes, unknown, width, tables, sums):
     """Adds the words' counts to the sums of the pieces of their best ways."""
     edges, ways = new_edges(strings.longest, width), new_ways(strings.longest, width)
     way = np.empty(strings.longest, np.int64)
     for word in range(shard, len(strings.counts), num_threads):
         start = strings.starts[word]
         size = strings.starts[word + 1] - 1 - start
-        edge, _ = find_best_way(strings, start, size, width, cells, unknown, edges, ways)
+        edge, _ = find_best_way(strings, start, size, width, nodes, unknown, edges, ways)
         length = 0
         while edge >= 0:
             way[length] = edges.pieces[edge]

@@ -10,18 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.unigram.lattice import Strings, count_best_ways, expect_counts, sum_shards
 from tokcore.unigram.numbers import digamma
+from tokcore.unigram.plain_iteration import finish
 from tokcore.unigram.pruning import find_reachable, keep_pieces
 from tokcore.unigram.seeds import Pieces, seed_pieces
 from tokcore.unigram.trie import PieceTrie
 from tokcore.unigram.words import RankedWords, Words, rank_words
 
 _f32, _f64 = np.float32, np.float64
-
-_PENALTY = _f32(0.0001)
-"""By so much the scores of required characters differ that are not among the pieces."""
 
 
 class LearnedPieces(NamedTuple):
@@ -64,7 +62,7 @@ def learn_pieces(
     model = _Model(ranked, max_sentencepiece_length, num_threads, max_workers)
     target = int(vocab_size * 1.1)
     while True:
-        trie = PieceTrie.of(pieces, len(ranked.alphabet))
+        trie = PieceTrie.of(pieces)
         for _ in range(num_sub_iterations):
             pieces, trie = model.improve(pieces, trie)
             report(f'{len(pieces.scores):,} pieces are expected in the words')
@@ -74,14 +72,17 @@ def learn_pieces(
         if len(pieces.scores) <= target:
             break
     pieces = model.drop_unreachable(pieces)
-    learned = _finish(pieces, ranked, vocab_size - num_meta_pieces)
-    size = len(learned.pieces) + num_meta_pieces
+    required = [chr(code_point) for code_point in ranked.alphabet[ranked.required].tolist()]
+    found = finish(_model_of(pieces, ranked.alphabet), required, vocab_size - num_meta_pieces)
+    size = len(found) + num_meta_pieces
     if hard_vocab_limit and size < vocab_size:
         raise InputError(
             f'the words give only {size:,} pieces, fewer than the vocabulary size of {vocab_size:,}; '
             'give a smaller --vocab-size, or --no-hard-vocab-limit'
         )
-    return learned
+    return LearnedPieces(
+        [piece.encode() for piece, _ in found], np.array([score for _, score in found], _f32)
+    )
 
 
 class _Model:
@@ -90,12 +91,12 @@ class _Model:
     def __init__(self, words: RankedWords, width: int, num_threads: int, max_workers: int):
         counts = read_only(words.counts.astype(_f32))
         self._words = _strings(words.letters, words.starts, counts)
-        self._alphabet_size, self._width = len(words.alphabet), width
+        self._width = width
         self._num_threads, self._max_workers = num_threads, max_workers
 
     def _sum(self, step: Callable, pieces: Pieces, trie: PieceTrie) -> np.ndarray:
         return sum_shards(
-            step, self._words, trie.cells, len(pieces.scores), _unknown_score(pieces), self._width,
+            step, self._words, trie.nodes, len(pieces.scores), _unknown_score(pieces), self._width,
             self._num_threads, self._max_workers,
         )  # fmt: skip
 
@@ -113,7 +114,7 @@ class _Model:
         kept, losses = np.empty(len(totals), np.int64), np.empty(len(totals), _f32)
         everything = _f32(totals.sum(dtype=_f64))
         always, others = keep_pieces(
-            _strings(pieces.letters, pieces.starts, pieces.scores), totals, everything, trie.cells,
+            _strings(pieces.letters, pieces.starts, pieces.scores), totals, everything, trie.nodes,
             _unknown_score(pieces), self._width, kept, losses,
         )  # fmt: skip
         others = len(kept) - 1 - np.arange(others)
@@ -123,7 +124,7 @@ class _Model:
 
     def drop_unreachable(self, pieces: Pieces) -> Pieces:
         """Returns the pieces that are not worse than the best way to write them in others."""
-        trie = PieceTrie.of(pieces, self._alphabet_size)
+        trie = PieceTrie.of(pieces)
         reachable = np.empty(len(pieces.scores), np.bool_)
         find_reachable(
             _strings(pieces.letters, pieces.starts, pieces.scores), pieces.scores, trie,
@@ -150,24 +151,7 @@ def _scores_of_counts(expected, scores):
         scores[piece] = _f32(digamma(_f64(expected[piece])) - log_total)
 
 
-def _finish(pieces: Pieces, words: RankedWords, size: int) -> LearnedPieces:
-    """Returns the required characters and the best other pieces by score, descending, and then by bytes."""
-    characters = [chr(code_point) for code_point in words.alphabet.tolist()]
-    bounds = pieces.starts.tolist()
-    letters = [characters[letter] for letter in pieces.letters.tolist()]
-    model = {
-        ''.join(letters[start : end - 1]).encode(): score
-        for start, end, score in zip(bounds, bounds[1:], pieces.scores)
-    }
-    lowest, penalty = pieces.scores.min(), _f32(0)
-    chosen = {}
-    for letter in words.required.tolist():
-        piece = characters[letter].encode()
-        chosen[piece] = model.get(piece, _f32(lowest + penalty))
-        if piece not in model:
-            penalty = _f32(_f64(penalty) + _f64(_PENALTY))
-    for piece in sorted(model, key=lambda piece: (-model[piece], piece)):
-        if piece not in chosen and len(chosen) < size:
-            chosen[piece] = model[piece]
-    best = sorted(chosen, key=lambda piece: (-chosen[piece], piece))
-    return LearnedPieces(best, np.array([chosen[piece] for piece in best], _f32))
+def _model_of(pieces: Pieces, alphabet: np.ndarray) -> dict[str, np.float32]:
+    """Returns the pieces as strings with their scores."""
+    text = ''.join(map(chr, alphabet[pieces.letters].tolist()))
+    return dict(zip(text.split('\0'), pieces.scores))

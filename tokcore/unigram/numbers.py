@@ -22,6 +22,9 @@ _LOG2_E = 1.44269504088896338700
 _SQRT_2, _SQRT_HALF = 1.4142135623730951, 0.7071067811865476
 _SMALLEST_POWER = -1074
 
+_EXP_TERMS = tuple(1.0 / math.factorial(n) for n in range(13, 1, -1))
+_LOG_TERMS = tuple(1.0 / n for n in range(21, 1, -2))
+
 _STEPS = 16
 """Entries of the table of `add_logs` for a unit of the difference."""
 
@@ -70,18 +73,9 @@ def exp(x, powers):
     low = k * _LN2_LOW
     r = near - low
     rest = (near - r) - low
-    p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
+    p = 0.0
+    for term in _EXP_TERMS:
+        p = p * r + term
     return (1.0 + (r + (r * r * p + rest))) * powers[np.int64(k) - _SMALLEST_POWER]
 
 
@@ -109,16 +103,9 @@ def _log_around_one(f, k, rest):
     """k * log(2) + log(1 + f) + rest, 1 + f from sqrt(1/2) to sqrt(2), by the series of 2 artanh(f / (2 + f))."""
     s = f / (2.0 + f)
     z = s * s
-    p = 1.0 / 21.0
-    p = p * z + 1.0 / 19.0
-    p = p * z + 1.0 / 17.0
-    p = p * z + 1.0 / 15.0
-    p = p * z + 1.0 / 13.0
-    p = p * z + 1.0 / 11.0
-    p = p * z + 1.0 / 9.0
-    p = p * z + 1.0 / 7.0
-    p = p * z + 1.0 / 5.0
-    p = p * z + 1.0 / 3.0
+    p = 0.0
+    for term in _LOG_TERMS:
+        p = p * z + term
     # The first term of the series is 2s = f - s * f; f - f * f / 2 is rounded less.
     half = 0.5 * f * f
     return k * _LN2_HIGH - ((half - (s * (half + 2.0 * z * p) + (k * _LN2_LOW + rest))) - f)
@@ -157,9 +144,8 @@ def add_logs(x, y, tables):
     logs = tables.logs
     entry = np.uint64(entry)
     r2 = r * r
-    added = (
-        (logs[entry, 0] + logs[entry, 1] * r)
-        + r2 * ((logs[entry, 2] + logs[entry, 3] * r) + r2 * (logs[entry, 4] + logs[entry, 5] * r))
+    added = (logs[entry, 0] + logs[entry, 1] * r) + r2 * (
+        (logs[entry, 2] + logs[entry, 3] * r) + r2 * (logs[entry, 4] + logs[entry, 5] * r)
     )
     result = _f32(_f64(high) + (added - _LOG_ERROR))
     if result != _f32(_f64(high) + (added + _LOG_ERROR)):

@@ -9,7 +9,8 @@ SentencePiece computes in single precision, so the order of sums and all roundin
 `_f32` stands wherever it rounds. `learner` computes the same with kernels.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -65,39 +66,26 @@ def seed_model(words: Words, last: str, most: int, longest: int) -> Model:
     sentence there is nothing, so that the rests of its last word are followed by zero and nothing or U+2581;
     what ends there is counted twice.
     """
-    characters: dict[str, int] = {}
-    counts: dict[str, int] = {}
-    following: dict[str, set[int]] = {}
-    rests: dict[str, int] = {}
+    characters, counts, rests = Counter[str](), Counter[str](), Counter[str]()
+    following = defaultdict[str, set[int]](set)
     for word, (count, ending) in words.items():
         for begin, character in enumerate(word):
-            characters[character] = characters.get(character, 0) + count
+            characters[character] += count
             for end in range(begin + 2, len(word) + 1):
-                part = word[begin:end]
-                counts[part] = counts.get(part, 0) + count
-                following.setdefault(part, set()).update(
-                    [word[end].encode()[0]] if end < len(word)
-                    else [0xE2] * (count > ending) + [0] * (ending > 0)
-                )  # fmt: skip
-            if last.endswith(word[begin:]):
-                rests[word[begin:]] = rests.get(word[begin:], 0) + ending
-    values = {
-        part: count for part, count in counts.items() if count > 1 and len(following[part]) > 1
-    }
-    for part, ending in rests.items():
-        if ending > 1:
-            values[part] = values.get(part, 0) + ending
-    scores = {
-        part: _f32(_f32(value) * _f32(len(part)))
-        for part, value in values.items()
-        if is_piece(part, longest)
-    }
+                counts[word[begin:end]] += count
+                after = [0xE2] * (count > ending) + [0] * (ending > 0)
+                following[word[begin:end]].update(
+                    after if end == len(word) else word[end].encode()[:1]
+                )
+            rests[word[begin:]] += ending * last.endswith(word[begin:])
+    scores = {}
+    for part, count in counts.items():
+        count = (count if len(following[part]) > 1 else 0) + (rests[part] if rests[part] > 1 else 0)
+        if count > 1 and is_piece(part, longest):
+            scores[part] = _f32(_f32(count) * _f32(len(part)))
     best = sorted(scores, key=lambda part: (-scores[part], -len(part.encode()), part))[:most]
-    model = {
-        character: _f32(count)
-        for character, count in sorted(characters.items(), key=lambda item: (-item[1], item[0]))
-        if character not in '\u2585\x1f'
-    }
+    singles = sorted(characters, key=lambda character: (-characters[character], character))
+    model = {single: _f32(characters[single]) for single in singles if single not in '\u2585\x1f'}
     model |= {part: scores[part] for part in best}
     log_total = log(sum(map(_f64, model.values())))
     return {part: _f32(log(_f64(score)) - log_total) for part, score in model.items()}
@@ -143,30 +131,42 @@ def lattice(word: str, model: Model, unknown: np.float32) -> list[Edge]:
     return edges
 
 
-def expected_counts(counts: Mapping[str, int], model: Model, num_threads: int) -> Model:
-    """Returns how often each piece is expected: a sum for each thread, and then their sum."""
-    total = dict.fromkeys(model, _f32(0))
-    powers, unknown = number_tables().powers, unknown_score(model)
+def sum_counts(
+    counts: Mapping[str, int],
+    model: Model,
+    num_threads: int,
+    add: Callable[[str, int, Model], None],
+) -> Model:
+    """Returns a sum for each piece, to which `add` adds word after word: sums of threads are added."""
+    total: Model = {}
     for thread in range(num_threads):
         sums = dict.fromkeys(model, _f32(0))
         for word in [*counts][thread::num_threads]:
-            edges = lattice(word, model, unknown)
-            alpha, beta = {0: _f32(0)}, {len(word): _f32(0)}
-            for edge in edges:
-                before = _f32(edge.score + alpha[edge.begin])
-                alpha[edge.end] = _add_logs(alpha.get(edge.end), before)
-            for begin in reversed(range(len(word))):
-                for edge in edges:
-                    if edge.begin == begin:
-                        after = _f32(edge.score + beta[edge.end])
-                        beta[begin] = _add_logs(beta.get(begin), after)
-            for edge in edges:
-                share = _f32(_f32(alpha[edge.begin] + edge.score) + beta[edge.end])
-                share = _f32(share - alpha[len(word)])
-                added = _f64(_f32(counts[word])) * exp(_f64(share), powers)
-                sums[edge.piece] = _f32(_f64(sums[edge.piece]) + added)
-        total = {piece: _f32(total[piece] + sums[piece]) for piece in model} if thread else sums
+            add(word, counts[word], sums)
+        total = {piece: _f32(total.get(piece, _f32(0)) + sums[piece]) for piece in model}
     return total
+
+
+def expected_counts(counts: Mapping[str, int], model: Model, num_threads: int) -> Model:
+    """Returns how often each piece is expected in the words."""
+    unknown = unknown_score(model)
+
+    def add_shares(word: str, count: int, sums: Model) -> None:
+        edges = lattice(word, model, unknown)
+        alpha, beta = {0: _f32(0)}, {len(word): _f32(0)}
+        for edge in edges:
+            before = _f32(edge.score + alpha[edge.begin])
+            alpha[edge.end] = _add_logs(alpha.get(edge.end), before)
+        for edge in sorted(edges, key=lambda edge: (-edge.begin, edge.end)):
+            after = _f32(edge.score + beta[edge.end])
+            beta[edge.begin] = _add_logs(beta.get(edge.begin), after)
+        for edge in edges:
+            share = _f32(_f32(alpha[edge.begin] + edge.score) + beta[edge.end])
+            share = _f32(share - alpha[len(word)])
+            added = _f64(_f32(count)) * exp(_f64(share), number_tables().powers)
+            sums[edge.piece] = _f32(_f64(sums[edge.piece]) + added)
+
+    return sum_counts(counts, model, num_threads, add_shares)
 
 
 def _add_logs(one: np.float32 | None, other: np.float32) -> np.float32:
@@ -195,13 +195,12 @@ def prune(counts: Mapping[str, int], model: Model, num_threads: int, kept: int) 
     The loss is how much less probable the text is if a piece becomes the second best way to write it.
     """
     unknown = unknown_score(model)
-    total = dict.fromkeys(model, _f32(0))
-    for thread in range(num_threads):
-        sums = dict.fromkeys(model, _f32(0))
-        for word in [*counts][thread::num_threads]:
-            for piece in best_way(lattice(word, model, unknown))[0]:
-                sums[piece] = _f32(sums[piece] + _f32(counts[word]))
-        total = {piece: _f32(total[piece] + sums[piece]) for piece in model}
+
+    def add_best_way(word: str, count: int, sums: Model) -> None:
+        for piece in best_way(lattice(word, model, unknown))[0]:
+            sums[piece] = _f32(sums[piece] + _f32(count))
+
+    total = sum_counts(counts, model, num_threads, add_best_way)
     everything = _f32(sum(map(_f64, total.values())))
     log_sum = _f64(_f32(log(_f64(everything))))
     pruned, losses = {}, {}

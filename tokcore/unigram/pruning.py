@@ -30,7 +30,7 @@ class Search(NamedTuple):
 
 
 @kernel
-def keep_pieces(pieces, totals, everything, cells, unknown, width, kept, losses):
+def keep_pieces(pieces, totals, everything, nodes, unknown, width, kept, losses):
     """Lists the pieces that are always kept from the front of `kept`, and others from its back.
 
     Args:
@@ -54,7 +54,7 @@ def keep_pieces(pieces, totals, everything, cells, unknown, width, kept, losses)
             continue
         start = pieces.starts[piece]
         size = pieces.starts[piece + 1] - 1 - start
-        _, best = find_best_way(pieces, start, size, width, cells, unknown, edges, ways)
+        _, best = find_best_way(pieces, start, size, width, nodes, unknown, edges, ways)
         kind, length = _second_way(size, width, best, edges, ways, search, way)
         if kind == _ONLY:
             kept[always] = piece
@@ -156,8 +156,8 @@ def find_reachable(pieces, scores, trie, unknown, width, reachable):
         size = pieces.starts[piece + 1] - 1 - start
         reachable[piece] = True
         if size > 1:
-            cell = trie.cell_of[piece]
-            trie.cells[cell]['piece'] = NO_PIECE
-            _, score = find_best_way(pieces, start, size, width, trie.cells, unknown, edges, ways)
-            trie.cells[cell]['piece'] = piece
+            node = trie.node_of[piece]
+            trie.nodes[node]['piece'] = NO_PIECE
+            _, score = find_best_way(pieces, start, size, width, trie.nodes, unknown, edges, ways)
+            trie.nodes[node]['piece'] = piece
             reachable[piece] = score <= scores[piece]

@@ -1,10 +1,11 @@
 """The script of each character, as SentencePiece 0.2.3 has it: a table of its own, of no current Unicode.
 
-`scripts.txt` has a line for each script, with its ranges of code points. Hiragana, Katakana and U+30FC are
-in the line of Han, since the trainer counts them so. All other characters are Common, digits among them.
+`scripts.json` has the ranges of code points of each script. Hiragana, Katakana and U+30FC are among those of
+Han, since the trainer counts them so. All other characters are Common, digits among them.
 """
 
 import functools
+import json
 import pathlib
 
 import numpy as np
@@ -22,11 +23,10 @@ INHERITED = 255
 def script_table() -> np.ndarray:
     """Returns the number of the script of each code point: uint8[0x110000], read-only."""
     table = np.full(CODE_POINTS, COMMON, np.uint8)
-    lines = pathlib.Path(__file__).with_name('scripts.txt').read_text('ascii').splitlines()
-    for number, line in enumerate(lines, COMMON + 1):
-        name, *ranges = line.split()
-        for each in ranges:
+    scripts = json.loads(pathlib.Path(__file__).with_name('scripts.json').read_bytes())
+    for number, (name, ranges) in enumerate(scripts.items(), COMMON + 1):
+        for each in ranges.split():
             first, _, last = each.partition('-')
-            number_of = INHERITED if name == 'Inherited' else number
-            table[int(first, 16) : int(last or first, 16) + 1] = number_of
+            script = INHERITED if name == 'Inherited' else number
+            table[int(first, 16) : int(last or first, 16) + 1] = script
     return read_only(table)

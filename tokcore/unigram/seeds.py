@@ -24,7 +24,7 @@ from tokcore.unigram.string_sorting import (
 )
 from tokcore.unigram.words import RARE, WORD_START, RankedWords
 
-_PARTITION = 1 << 21
+_PARTITION = 1 << 20
 """Suffixes that are sorted at a time, of 17 bytes each."""
 
 _UNUSABLE = 254
@@ -70,7 +70,9 @@ class Pieces(NamedTuple):
 
     def pick(self, indices: np.ndarray, scores: np.ndarray) -> 'Pieces':
         """Returns some of the pieces with these scores."""
-        return pick_strings(self.letters, self.starts[indices], np.diff(self.starts)[indices], scores)
+        return pick_strings(
+            self.letters, self.starts[indices], np.diff(self.starts)[indices], scores
+        )
 
 
 def pick_strings(
@@ -93,17 +95,16 @@ def seed_pieces(words: RankedWords, most: int, longest: int, max_workers: int) -
     totals[alphabet == ord(RARE)] = 0
     singles = np.flatnonzero(totals)
     singles = singles[np.argsort(-totals[singles], kind='stable')]
-    rests = _rests_of_last(words, letters, longest)
 
     def find(bounds: tuple[int, int]) -> Candidates:
         found = _candidates_of(words, letters, longest, *bounds, int(firsts[slice(*bounds)].sum()))
-        return _best(_with_rests(found, rests, words.letters, bounds), most)
+        return _best(found, most)
 
     best: list[Candidates] = []
     with ThreadPoolExecutor(max_workers) as pool:
         for found in pool.map(find, _partitions(firsts)):
             best.append(found)
-            if sum(len(each.counts) for each in best) > 2 * most:
+            if sum(len(each.counts) for each in best) > most + most // 2:
                 best = [_best(_concatenate(best), most)]
     candidates = _concatenate(best)
     scores = candidates.scores()
@@ -114,13 +115,9 @@ def seed_pieces(words: RankedWords, most: int, longest: int, max_workers: int) -
         [len(words.letters) + np.arange(len(singles)), candidates.positions[order]]
     )
     sizes = np.concatenate([np.full(len(singles), 2), candidates.lengths[order] + 1])
-    values = np.concatenate([totals[singles].astype(_f32), scores[order]]).astype(_f64)
-    return pick_strings(text, sources, sizes, _log_shares(values))
-
-
-def _log_shares(values: np.ndarray) -> np.ndarray:
-    total = log(values.sum())
-    return np.array([log(value) - total for value in values.tolist()]).astype(_f32)
+    values = np.concatenate([totals[singles].astype(_f32), scores[order]])
+    _take_logs(log(values.sum(dtype=_f64)), values)
+    return pick_strings(text, sources, sizes, values)
 
 
 def _letters_of(alphabet: np.ndarray) -> Letters:
@@ -154,39 +151,12 @@ def _candidates_of(
     common = np.zeros(size, np.uint16)
     sort_strings(words.letters, len(words.alphabet), longest + 1, entries, common)
     found = Candidates(
-        np.empty(2 * size, np.int64), *np.empty((2, 2 * size), np.int32), np.empty(2 * size, np.int64)
+        np.empty(2 * size, np.int64),
+        *np.empty((2, 2 * size), np.int32),
+        np.empty(2 * size, np.int64),
     )
     used = _walk_suffixes(words, letters, longest, entries, common, found)
     return Candidates(*(column[:used].copy() for column in found))
-
-
-def _rests_of_last(words: RankedWords, letters: Letters, longest: int) -> list[tuple[int, int, int, int]]:
-    """Returns position, length, bytes and count of the endings of the last word that end sentences."""
-    last, word = words.last[-longest:], np.zeros(1, np.int64)
-    counts = np.zeros(len(last) + 1, np.int64)
-    _count_endings(words, read_only(last), counts, word)
-    counts = np.cumsum(counts[::-1])[::-1]
-    end = int(words.starts[word[0] + 1]) - 1
-    return [
-        (end - size, size, int(letters.sizes[last[-size:]].sum()), int(counts[size]))
-        for size in range(2, len(last) + 1)
-        if counts[size] > 1 and _is_piece(words.letters, end - size, size, letters.scripts)
-    ]
-
-
-def _with_rests(
-    found: Candidates, rests: list[tuple[int, int, int, int]], letters: np.ndarray, bounds: tuple[int, int]
-) -> Candidates:
-    """Adds the counts of the rests that begin with letters within the bounds."""
-    for position, length, byte_length, count in rests:
-        if bounds[0] <= letters[position] < bounds[1]:
-            index, is_found = _search(letters, found, position, length, byte_length)
-            if is_found:
-                found.counts[index] += count
-            else:
-                new = position, length, byte_length, count
-                found = Candidates(*(np.insert(column, index, value) for column, value in zip(found, new)))
-    return found
 
 
 def _concatenate(parts: list[Candidates]) -> Candidates:
@@ -199,6 +169,13 @@ def _best(found: Candidates, most: int) -> Candidates:
         return found
     scores = found.scores()
     return found.pick(np.flatnonzero(scores >= np.partition(scores, -most)[-most]))
+
+
+@kernel_without_allocation
+def _take_logs(log_total, values):
+    """Replaces values by the logs of their shares in the total."""
+    for i in range(len(values)):
+        values[i] = log(_f64(values[i])) - log_total
 
 
 @kernel_without_allocation
@@ -243,6 +220,9 @@ def _walk_suffixes(words, letters, longest, entries, common, found):
 
     On the stack are the nodes from the root to the last suffix, which is a node too. Returns how many
     candidates there are.
+
+    After the last sentence there is nothing, so that the rests of its last word are followed by a zero byte
+    and nothing or U+2581: they are nodes again, with the zero byte, and count twice.
     """
     text = words.letters
     # By node: its depth, a position, the sums before it, the sums of what ends here, first bytes after it.
@@ -253,18 +233,18 @@ def _walk_suffixes(words, letters, longest, entries, common, found):
     for i in range(len(entries) + 1):
         depth = min(np.int64(common[i]), longest + 1) if i < len(entries) else 0
         while depths[top] > depth:
-            count = total - befores[top]
-            if count > 1 and 1 < depths[top] <= longest:
-                if _has_two_bytes(first_leads[top], last_leads[top], ended[top], ended_last[top]):
-                    if _is_piece(text, positions[top], depths[top], letters.scripts):
-                        found.positions[used] = positions[top]
-                        found.lengths[used] = depths[top]
-                        found.counts[used] = count
-                        size = 0
-                        for k in range(depths[top]):
-                            size += letters.sizes[text[positions[top] + k]]
-                        found.byte_lengths[used] = size
-                        used += 1
+            count, size = total - befores[top], depths[top]
+            if not _has_two_bytes(first_leads[top], last_leads[top], ended[top], ended_last[top]):
+                count = 0
+            if ended_last[top] > 1 and _is_rest(text, positions[top], size, words.last):
+                count += ended_last[top]
+            if count > 1 and 1 < size <= longest:
+                if _is_piece(text, positions[top], size, letters.scripts):
+                    found.positions[used], found.lengths[used] = positions[top], size
+                    found.counts[used], found.byte_lengths[used] = count, 0
+                    for k in range(size):
+                        found.byte_lengths[used] += letters.sizes[text[positions[top] + k]]
+                    used += 1
             if depths[top - 1] >= depth:
                 top -= 1
                 continue
@@ -311,36 +291,9 @@ def _has_two_bytes(first, last, ended, ended_last):
 
 
 @kernel_without_allocation
-def _count_endings(words, last, counts, longest_word):
-    """Adds up the words that end sentences by how many letters they have in common with the last one's end.
-
-    Sets the word that has most in common.
-    """
-    most = 0
-    for word in range(len(words.counts)):
-        start, end = words.starts[word], words.starts[word + 1] - 1
-        size = 0
-        while size < min(len(last), end - start):
-            if words.letters[end - 1 - size] != last[len(last) - 1 - size]:
-                break
-            size += 1
-        counts[size] += words.ending[word]
-        if size > most:
-            most = size
-            longest_word[0] = word
-
-
-@kernel_without_allocation
-def _search(text, found, position, length, byte_length):
-    """Returns the index of a string among candidates, or where it belongs among those of its bytes."""
-    for i in range(len(found.counts)):
-        if found.byte_lengths[i] == byte_length:
-            k = 0
-            other = found.positions[i]
-            while k < min(length, found.lengths[i]) and text[other + k] == text[position + k]:
-                k += 1
-            if k == length:
-                return i, True
-            if text[other + k] > text[position + k]:
-                return i, False
-    return len(found.counts), False
+def _is_rest(text, position, size, last):
+    """Whether the last word of all ends with a string."""
+    for k in range(size):
+        if size > len(last) or text[position + k] != last[len(last) - size + k]:
+            return False
+    return True

@@ -18,7 +18,9 @@ _POSITION = (1 << POSITION_BITS) - 1
 def entries_of(positions: np.ndarray) -> np.ndarray:
     """Returns int64 entries of strings at these positions, with their numbers."""
     if len(positions) and int(positions[-1]) > _POSITION:
-        raise InputError('the words have more than 2^32 characters; learn from a sample of the rows')
+        raise InputError(
+            'the words have more than 2^32 characters; learn from a sample of the rows'
+        )
     return np.arange(len(positions), dtype=np.int64) << POSITION_BITS | positions
 
 

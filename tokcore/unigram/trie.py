@@ -1,119 +1,91 @@
-"""The pieces as a double array: the child of a cell by a letter is the cell at base + letter.
+"""The pieces as a trie in a hash table: a node is the slot where it is, found by its parent and a letter.
 
-A cell has all that a step needs, so that the step reads memory once: the base of its children, its parent,
-and the piece that ends there with its score.
+A slot has all that a step needs, so that a step reads memory once: whose child it is, and the piece that
+ends there with its score.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER
+from tokcore.kernels.jit import kernel_without_allocation
+from tokcore.kernels.simd import prefetch
 from tokcore.unigram.seeds import Pieces
-from tokcore.unigram.string_sorting import POSITION_BITS, entries_of, sort_strings
 
-CELL = np.dtype([('base', np.int32), ('parent', np.int32), ('piece', np.int32), ('score', np.float32)])
+NODE = np.dtype(
+    [('parent', np.int32), ('letter', np.int32), ('piece', np.int32), ('score', np.float32)]
+)
 
-NO_PIECE = -1
+ROOT, NO_PIECE = 0, -1
 
-_FREE = -1
-_TRIES = 256
-"""Gaps that are tried for the children of a cell before they are put behind all others."""
+FREE = -1
+"""As a parent: there is no node."""
+
+_SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 
 
 class PieceTrie(NamedTuple):
-    """The cells, and the cell of each piece."""
+    """The nodes, and the node of each piece."""
 
-    cells: np.ndarray  # CELL[cells]
-    cell_of: np.ndarray  # int32[pieces]
+    nodes: np.ndarray  # NODE[a power of two]
+    node_of: np.ndarray  # int32[pieces]
 
     @classmethod
-    def of(cls, pieces: Pieces, alphabet_size: int) -> 'PieceTrie':
-        entries = entries_of(pieces.starts[:-1])
-        common = np.zeros(len(entries), np.int32)
-        sort_strings(pieces.letters, alphabet_size, len(pieces.letters), entries, common)
-        order = read_only(entries >> POSITION_BITS)
-        nodes = 1 + int((np.diff(pieces.starts)[order] - 1 - common).sum())
-        cell_of = np.empty(len(order), np.int32)
-        room, used = nodes + 2 * alphabet_size, -1
-        while used < 0:
-            room += nodes // 4
-            cells = np.zeros(room, CELL)
-            cells['parent'], cells['piece'] = _FREE, NO_PIECE
-            used = _place(pieces.letters, pieces.starts, order, alphabet_size, cells, cell_of)
-        trie = cls(cells[:used].copy(), cell_of)
-        trie.score(np.arange(len(order)), pieces.scores)
-        return trie
+    def of(cls, pieces: Pieces) -> 'PieceTrie':
+        """Returns the trie of distinct pieces."""
+        node_of = np.empty(len(pieces.scores), np.int32)
+        slots, is_built = 1 << max(4, (2 * len(node_of) - 1).bit_length()), False
+        while not is_built:
+            nodes = np.zeros(slots, NODE)
+            nodes['parent'], nodes['piece'] = FREE, NO_PIECE
+            is_built = _insert_pieces(pieces.letters, pieces.starts, nodes, node_of)
+            slots *= 2
+        return cls(nodes, node_of).score(np.arange(len(node_of)), pieces.scores)
 
     def score(self, kept: np.ndarray, scores: np.ndarray) -> 'PieceTrie':
         """Sets the scores of these pieces, which are numbered anew; switches all others off."""
-        self.cells['piece'][self.cell_of] = NO_PIECE
-        cell_of = self.cell_of[kept]
-        self.cells['piece'][cell_of] = np.arange(len(kept))
-        self.cells['score'][cell_of] = scores
-        return PieceTrie(self.cells, cell_of)
-
-
-@kernel
-def _place(letters, starts, order, alphabet_size, cells, cell_of):
-    """Places the nodes of sorted strings; returns how many cells there are, or -1 without room."""
-    # Ranges of strings with a common prefix: first, last, its length and its cell.
-    stack = np.empty((len(order) + 1, 4), np.int64)
-    bounds = np.empty(alphabet_size + 1, np.int64)
-    gaps = np.arange(len(cells))  # leads on to the next free cell
-    cells[0]['parent'] = 0
-    gaps[0] = 1
-    used, top = 1, 0
-    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, len(order), 0, 0
-    while top >= 0:
-        low, high, depth, cell = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
-        top -= 1
-        if starts[order[low]] + depth + 1 == starts[order[low] + 1]:
-            cell_of[order[low]] = cell
-            low += 1
-        if low == high:
-            continue
-        children = 0
-        for i in range(low, high):
-            letter = np.int64(letters[starts[order[i]] + depth])
-            if i == low or letter != np.int64(letters[starts[order[i - 1]] + depth]):
-                bounds[children] = i
-                children += 1
-        bounds[children] = high
-        first = np.int64(letters[starts[order[low]] + depth])
-        gap = _gap(gaps, first)
-        base = max(used - first, 0)
-        for _ in range(_TRIES):
-            if gap >= used:
-                break
-            child = 1
-            while child < children:
-                letter = np.int64(letters[starts[order[bounds[child]]] + depth])
-                if cells[gap - first + letter]['parent'] != _FREE:
-                    break
-                child += 1
-            if child == children:
-                base = gap - first
-                break
-            gap = _gap(gaps, gap + 1)
-        if base + 2 * alphabet_size > len(cells):
-            return -1
-        cells[cell]['base'] = base
-        for child in range(children):
-            new = base + np.int64(letters[starts[order[bounds[child]]] + depth])
-            cells[new]['parent'] = cell
-            gaps[new] = new + 1
-            used = max(used, new + 1)
-            top += 1
-            stack[top, 0], stack[top, 1] = bounds[child], bounds[child + 1]
-            stack[top, 2], stack[top, 3] = depth + 1, new
-    # A step may read as far as the last letter from any base on.
-    return used + alphabet_size
+        self.nodes['piece'][self.node_of] = NO_PIECE
+        node_of = self.node_of[kept]
+        self.nodes['piece'][node_of] = np.arange(len(kept))
+        self.nodes['score'][node_of] = scores
+        return PieceTrie(self.nodes, node_of)
 
 
 @kernel_without_allocation
-def _gap(gaps, cell):
-    while gaps[cell] != cell:
-        gaps[cell] = gaps[gaps[cell]]
-        cell = gaps[cell]
-    return cell
+def first_slot(nodes, parent, letter):
+    """Returns the slot from which on the child of a node by a letter is searched, and prefetches it."""
+    spread = (np.uint64(parent) * _MIXER ^ np.uint64(letter)) * _SPREAD
+    slot = spread >> np.uint64(32) & np.uint64(len(nodes) - 1)
+    prefetch(nodes, slot)
+    return slot
+
+
+@kernel_without_allocation
+def find_slot(nodes, slot, parent, letter):
+    """Returns the slot of a child, or the free one where it would be."""
+    while True:
+        found = nodes[slot]['parent']
+        if found == FREE or (found == parent and nodes[slot]['letter'] == letter):
+            return slot
+        slot = (slot + np.uint64(1)) & np.uint64(len(nodes) - 1)
+
+
+@kernel_without_allocation
+def _insert_pieces(letters, starts, nodes, node_of):
+    """Inserts all pieces; returns False if less than a third of the slots is free."""
+    nodes[ROOT]['parent'], nodes[ROOT]['letter'] = ROOT, -1
+    used = 1
+    for piece in range(len(node_of)):
+        node = np.int64(ROOT)
+        for position in range(starts[piece], starts[piece + 1] - 1):
+            letter = letters[position]
+            slot = find_slot(nodes, first_slot(nodes, node, letter), node, letter)
+            if nodes[slot]['parent'] == FREE:
+                nodes[slot]['parent'], nodes[slot]['letter'] = node, letter
+                used += 1
+            node = np.int64(slot)
+        if 3 * used > 2 * len(nodes):
+            return False
+        node_of[piece] = node
+    return True

@@ -63,7 +63,9 @@ def rank_words(words: Words, character_coverage: float, required_chars: str) -> 
     order = entries >> POSITION_BITS
     del entries
     sizes = np.diff(starts)[order]
-    firsts = np.flatnonzero(np.append(True, (common[1:] + 1 < sizes[1:]) | (sizes[1:] != sizes[:-1])))
+    firsts = np.flatnonzero(
+        np.append(True, (common[1:] + 1 < sizes[1:]) | (sizes[1:] != sizes[:-1]))
+    )
     counts = np.add.reduceat(words.counts[order], firsts)
     ending = np.add.reduceat(words.ending[order], firsts)
     by_count = np.argsort(-counts, kind='stable')

@@ -1,0 +1,134 @@
+"""The learner's kernels compute what the plain iteration does, bit for bit."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tokcore.errors import InputError
+from tokcore.kernels.bytes import row_offsets
+from tokcore.unigram import plain_iteration, seeds
+from tokcore.unigram.learner import learn_pieces
+from tokcore.unigram.scripts import COMMON, INHERITED, script_table
+from tokcore.unigram.seeds import seed_pieces
+from tokcore.unigram.words import Words, rank_words
+
+LETTERS = 'aabbcßж日本ー\u0301\u2585\x1f.,’é'
+SENTENCES = st.lists(
+    st.lists(st.text(st.sampled_from(LETTERS), max_size=9), min_size=1, max_size=6),
+    min_size=1,
+    max_size=30,
+)
+
+
+def words_of(sentences):
+    """Returns the words of sentences, which are lists of words without U+2581."""
+    words = [['\u2581' + word for word in sentence] for sentence in sentences]
+    counts = Counter(word for sentence in words for word in sentence)
+    ending = Counter(sentence[-1] for sentence in words)
+    encoded = [word.encode() for word in counts]
+    return Words(
+        np.frombuffer(b''.join(encoded), np.uint8),
+        row_offsets([*map(len, encoded)]),
+        np.array([*counts.values()], np.int64),
+        np.array([ending[word] for word in counts], np.int64),
+        words[-1][-1].encode(),
+    )
+
+
+def plain_of(ranked):
+    """Returns words with both counts, the last word, and the required characters, as strings."""
+    characters = [chr(code_point) for code_point in ranked.alphabet.tolist()]
+    text = ''.join(characters[letter] for letter in ranked.letters.tolist())
+    words = dict(
+        zip(text.split('\0'), zip(ranked.counts.tolist(), ranked.ending.tolist()), strict=False)
+    )
+    last = ''.join(characters[letter] for letter in ranked.last.tolist())
+    return words, last, [characters[letter] for letter in ranked.required.tolist()]
+
+
+def test_words_are_sorted_by_count_and_bytes_and_rare_characters_make_some_equal():
+    sentences = [['ab', 'ab', 'ax'], ['ay', 'ay', 'b'], ['b']]
+    ranked = rank_words(words_of(sentences), 0.8, '')
+    words, last, required = plain_of(ranked)
+    assert words == {'▁a\u2585': (3, 1), '▁ab': (2, 0), '▁b': (2, 2)}
+    assert [*words] == ['▁a\u2585', '▁ab', '▁b']
+    assert (last, required) == ('▁b', ['▁', 'a', 'b'])
+    *_, required = plain_of(rank_words(words_of(sentences), 0.8, 'yq'))
+    assert required == ['y', 'q', '▁', 'a', 'b']
+
+
+@given(SENTENCES, st.sampled_from([0.9, 0.9995, 1.0]))
+def test_words_are_those_of_dictionaries(sentences, coverage):
+    words = words_of(sentences)
+    counts = Counter('▁' + word for sentence in sentences for word in sentence)
+    ending = Counter('▁' + sentence[-1] for sentence in sentences)
+    got, last, required = plain_of(rank_words(words, coverage, ''))
+    expected: dict[str, tuple[int, int]] = {}
+    for word in counts:
+        kept = ''.join(c if c in required else '\u2585' for c in word)
+        before = expected.get(kept, (0, 0))
+        expected[kept] = before[0] + counts[word], before[1] + ending[word]
+    assert got == expected
+    assert [*got] == sorted(got, key=lambda word: (-got[word][0], word.encode()))
+    assert last in got
+
+
+@given(SENTENCES, st.sampled_from([5, 1000]), st.sampled_from([3, 16]), st.booleans())
+def test_seeds_are_those_of_the_plain_form(sentences, most, longest, are_many):
+    ranked = rank_words(words_of(sentences), 1.0, '')
+    words, last, _ = plain_of(ranked)
+    expected = plain_iteration.seed_model(words, last, most, longest)
+    partition = seeds._PARTITION
+    seeds._PARTITION = 2 if are_many else partition
+    try:
+        pieces = seed_pieces(ranked, most, longest, max_workers=2)
+    finally:
+        seeds._PARTITION = partition
+    characters = [chr(code_point) for code_point in ranked.alphabet.tolist()]
+    text = ''.join(characters[letter] for letter in pieces.letters.tolist())
+    assert text.split('\0')[:-1] == [*expected]
+    assert pieces.scores.tobytes() == np.array([*expected.values()], np.float32).tobytes()
+
+
+@settings(max_examples=40, deadline=None)
+@given(SENTENCES, st.sampled_from([1, 3, 16]), st.sampled_from([0.3, 0.75]), st.integers(0, 9))
+def test_pieces_and_scores_are_those_of_the_plain_form(sentences, num_threads, shrinking, more):
+    words = words_of(sentences)
+    ranked = rank_words(words, 0.99, '')
+    table, last, required = plain_of(ranked)
+    options = {
+        'vocab_size': len(required) + 3 + more, 'num_meta_pieces': 3, 'num_threads': num_threads,
+        'shrinking_factor': shrinking, 'num_sub_iterations': 1 + more % 2,
+        'max_sentencepiece_length': 4 + more,
+    }  # fmt: skip
+    expected = plain_iteration.learn_plainly(table, last, required, **options)
+    learned = learn_pieces(
+        words, character_coverage=0.99, hard_vocab_limit=False, max_workers=2, **options
+    )
+    assert learned.pieces == [piece.encode() for piece, _ in expected]
+    assert learned.scores.tobytes() == np.array([s for _, s in expected], np.float32).tobytes()
+
+
+def test_sizes_that_the_words_cannot_give_are_refused():
+    words = words_of([['ab', 'ab', 'ax'], ['ay', 'ay', 'b'], ['b']])
+    with pytest.raises(InputError, match='5 characters and 3 meta pieces are required'):
+        learn_pieces(words, vocab_size=7, num_meta_pieces=3)
+    with pytest.raises(InputError, match='the words give only'):
+        learn_pieces(words, vocab_size=100, num_meta_pieces=3)
+    with pytest.raises(InputError, match='no word'):
+        learn_pieces(
+            words_of([['a']])._replace(counts=np.zeros(0, np.int64)),
+            vocab_size=9,
+            num_meta_pieces=3,
+        )
+
+
+@pytest.mark.fast
+def test_scripts_are_those_of_sentencepiece():
+    scripts = script_table()
+    assert scripts[ord('1')] == scripts[0x10FFFF] == COMMON
+    assert scripts[0x301] == INHERITED
+    assert scripts[ord('ー')] == scripts[ord('ひ')] == scripts[ord('漢')] != scripts[ord('a')]
