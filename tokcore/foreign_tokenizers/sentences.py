@@ -103,16 +103,13 @@ class SentenceWords:
 
     @property
     def options(self) -> Mapping[str, object]:
-        return {**vars(self), 'meta_names': list(self.meta_names)}
+        return {**dataclasses.asdict(self), 'meta_names': list(self.meta_names)}
 
     @functools.cached_property
     def _names(self) -> re.Pattern[bytes]:
         """Finds the longest name of a meta piece."""
         names = sorted((name.encode() for name in self.meta_names), key=len, reverse=True)
         return re.compile(b'|'.join(map(re.escape, names)))
-
-    def __reduce__(self) -> tuple[type, tuple[str, int, tuple[str, ...]]]:
-        return type(self), (self.normalization_rule_name, self.max_sentence_length, self.meta_names)
 
     def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
         side = Side(*rows)
