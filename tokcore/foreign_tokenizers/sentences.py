@@ -155,9 +155,14 @@ class SentenceWords:
 
     def last_tokens(self, side: Side, most: int) -> list[bytes]:
         """Returns the tokens that end the last sentences of some rows, in their order."""
-        state, text = self.prepare(TextRows(*side.arrays()))
-        ends = state.row_tokens[1:]
-        last = ends[np.diff(state.row_tokens) > 0][-most:] - 1
+        rows = most
+        while True:
+            state, text = self.prepare(TextRows(*side.take(slice(-rows, None)).arrays()))
+            ends = state.row_tokens[1:]
+            last = ends[np.diff(state.row_tokens) > 0][-most:] - 1
+            if len(last) == most or rows >= len(side):
+                break
+            rows *= 4
         bounds = zip(state.starts[last].tolist(), state.ends[last].tolist(), strict=True)
         return [text[start:end].tobytes() for start, end in bounds]
 
