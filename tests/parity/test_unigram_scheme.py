@@ -254,6 +254,22 @@ def test_tokenizers_and_transformers_open_the_folder(corpus, tmp_path):
     ]
 
 
+def test_a_dataset_is_encoded_with_a_model_that_has_symbols(corpus, tmp_path):
+    path, folder = tmp_path / 'x.model', tmp_path / 'x'
+    symbols = ['--user-defined-symbols', 'th,<u>', '--control-symbols', '<c>', '--byte-fallback']
+    learning = ['--vocab-size', 700, '--num-threads', 2]
+    succeed('vocab', '--scheme', 'unigram', '--text', *corpus, *learning, *symbols, '--output', path)
+    encode = ['encode', '--text', *corpus, '--vocab', path, '--name', 'x', '--shards', 2]
+    succeed(*encode, '--output', folder, '--target-prefix', '<c> ')
+    tokenizer = tokcore.load_tokenizer(folder)
+    symbol = tokenizer.id_of('<c>')
+    library = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    rows = [row['targets'].tolist() for row in tokcore.open_dataset(folder).examples('train')]
+    assert all(row[0] == symbol for row in rows)
+    lines = [line for line in LINES_OF_CORPUS if line.strip() and '\0' not in line]
+    assert {tuple(row[1:]) for row in rows} >= {tuple(library.encode(line)) for line in lines}
+
+
 def test_the_vocab_file_is_the_trainers(corpus, tmp_path):
     sentencepiece.SentencePieceTrainer.train(
         input=','.join(map(str, corpus)), model_prefix=str(tmp_path / 'theirs'), vocab_size=400,
