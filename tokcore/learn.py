@@ -24,7 +24,7 @@ from tokcore.counts.tables import (
 )
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import side_of_rows
-from tokcore.encoding.last_word import CorpusEnd, TextEnds, with_last_word, work_items
+from tokcore.encoding.last_word import SENTENCE_END, CorpusEnd, with_last_word, work_items
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme, refuse_options
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -109,19 +109,23 @@ def count_tokens(
         InputError: a text or file is not UTF-8 or cannot be read.
     """
     words = TokenAccumulator()
-    ends = TextEnds()
+    ends: list[bytes] = []
+    empty = 0
     pre_tokenizer: Any = scheme.pre_tokenizer
     for block in _blocks(texts):
         rows = scheme.counting_normalizer.apply(block).side
         words.add_rows(rows.text, rows.starts, rows.ends, pre_tokenizer)
         if scheme.counts_last_word:
-            ends.add(pre_tokenizer.last_tokens(rows, len(rows)))
+            tokens = pre_tokenizer.last_tokens(rows, len(rows))
+            empty += tokens.count(SENTENCE_END.encode())
+            # Texts that follow add at least as many sentences as empty ones.
+            ends = [*ends, *tokens][-1 - empty :]
     in_files, end = _count_files([os.fspath(path) for path in paths], scheme)
     table = merge_tables([TokenTable(*words.finish()), in_files])
     parts = [part.sorted() for _, part in partition_table(table, COUNT_PARTITIONS)]
     table = concatenate_tables(parts) if parts else table
     if scheme.counts_last_word:
-        table = with_last_word(table, end, (0,), ends.tokens)
+        table = with_last_word(table, end, (0,), ends)
     return table
 
 

@@ -75,7 +75,9 @@ def test_words_are_those_of_the_trainer(tmp_path_factory, rule, lines, cut):
     scheme = find_scheme('unigram', normalization_rule_name=rule)
     path = tmp_path_factory.mktemp('lines') / 'lines.txt'
     path.write_bytes(''.join(f'{line}\n' for line in lines[cut:]).encode())
-    found = count_tokens(scheme, lines[:cut], [path])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr('tokcore.learn._BLOCK_BYTES', 20)  # several blocks of texts
+        found = count_tokens(scheme, lines[:cut], [path])
     plain = [token for line in lines for token in scheme.tokens(line)]
     assert dict(found.items()) == {token: plain.count(token) for token in plain}
     if any(scheme.tokens(line) not in ([], ['\0']) for line in lines):

@@ -58,22 +58,6 @@ def last_word(
     return next((token[:-1] for token in tokens if token != SENTENCE_END.encode()), b'')
 
 
-class TextEnds:
-    """The tokens that end the last sentences of texts which are read once, as many as may be needed."""
-
-    def __init__(self) -> None:
-        self.tokens: collections.deque[bytes] = collections.deque()
-        self._empty = 0
-
-    def add(self, tokens: Sequence[bytes]) -> None:
-        """Adds the tokens that end the next sentences."""
-        self._empty += tokens.count(SENTENCE_END.encode())
-        self.tokens.extend(tokens)
-        # More empty sentences may follow; but then sentences follow with them.
-        while len(self.tokens) > self._empty + 1:
-            self.tokens.popleft()
-
-
 @dataclass(frozen=True)
 class CorpusEnd:
     """The end of a corpus that was counted; all sentences of a side come before those of the next.
