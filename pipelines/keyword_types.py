@@ -141,6 +141,7 @@ class _LearningKeywords(TypedDict, total=False):
     limit_alphabet: int | None
     total_symbols: bool
     extend: Path | None
+    shrink: Path | None
     character_coverage: float | str
     num_threads: int
     shrinking_factor: float | str
@@ -148,6 +149,7 @@ class _LearningKeywords(TypedDict, total=False):
     seed_sentencepiece_size: int
     max_sentencepiece_length: int
     hard_vocab_limit: bool
+    temperature: str | None
 
 
 class BuildKeywords(
@@ -278,6 +280,9 @@ class BuildKeywords(
         their ends too
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
+    shrink: keep the fewest entries of this vocabulary of byte-level BPE, as --extend takes it,
+        with which no token changes its pieces, or the --vocab-size most used; OUTPUT.ids.npy
+        and OUTPUT.ids.json have the old and new ids
     character_coverage: the share of characters that become pieces, from 0.98 to 1; the others
         are unknown (default: 0.9995)
     num_threads: partial sums of the learner, from 1 to 1,024; SentencePiece has one for each
@@ -296,6 +301,9 @@ class BuildKeywords(
         Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
         uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
         all is counted)
+    temperature: weight each dataset by its share of all bytes to the power of 1/T, as
+        multilingual BERT and XLM do: with 1 each counts as it is, and the larger T is, the more
+        small ones count (default: no weights)
     template: what surrounds each row's ids ($A), as '[CLS] $A [SEP]' (default: the scheme's; of
         lines, nothing)
     max_word_length: words of more than N characters are unknown, from 1 to 2^31 - 1 (default:
@@ -483,13 +491,19 @@ class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=Fal
         nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
         none, or those of the job file)
     counts: instead of text: folders of `tokbeam count`, Parquet files with columns token and
-        count, or text with a token and its count on a line
+        count, or text with a token and its count on a line; each may have a weight, as en=0.7,
+        or a whole factor, as en=2x
+    parity: for bytes of bpe: a development text of each of --counts, in their order; at each
+        merge, the language whose text has the most pieces chooses the pair
     side: which side of the pairs is counted (default: both)
     output: vocabulary file to write
     vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
         Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
         uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
         all is counted)
+    temperature: weight each dataset by its share of all bytes to the power of 1/T, as
+        multilingual BERT and XLM do: with 1 each counts as it is, and the larger T is, the more
+        small ones count (default: no weights)
     scheme: how text becomes ids (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
         code of the paper does (default: bert)
@@ -548,6 +562,9 @@ class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=Fal
         their ends too
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
+    shrink: keep the fewest entries of this vocabulary of byte-level BPE, as --extend takes it,
+        with which no token changes its pieces, or the --vocab-size most used; OUTPUT.ids.npy
+        and OUTPUT.ids.json have the old and new ids
     character_coverage: the share of characters that become pieces, from 0.98 to 1; the others
         are unknown (default: 0.9995)
     num_threads: partial sums of the learner, from 1 to 1,024; SentencePiece has one for each
@@ -583,6 +600,7 @@ class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=Fal
     """
 
     counts: Path | Sequence[Path]
+    parity: Path | Sequence[Path]
     side: Literal['inputs', 'targets', 'both'] | None
     vocab_sample: str | None
     special_tokens: str | Sequence[object] | None

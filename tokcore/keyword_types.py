@@ -116,6 +116,9 @@ class LearningKeywords(TypedDict, total=False):
         their ends too
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
+    shrink: keep the fewest entries of this vocabulary of byte-level BPE, as --extend takes it,
+        with which no token changes its pieces, or the --vocab-size most used; OUTPUT.ids.npy
+        and OUTPUT.ids.json have the old and new ids
     character_coverage: the share of characters that become pieces, from 0.98 to 1; the others
         are unknown (default: 0.9995)
     num_threads: partial sums of the learner, from 1 to 1,024; SentencePiece has one for each
@@ -142,6 +145,7 @@ class LearningKeywords(TypedDict, total=False):
     limit_alphabet: int | None
     total_symbols: bool
     extend: Path | None
+    shrink: Path | None
     character_coverage: float | str
     num_threads: int
     shrinking_factor: float | str

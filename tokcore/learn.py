@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tokcore.corpus.contents import refuse
-from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.corpus import CorpusFile, OpenBinary, Split
 from tokcore.corpus.declarations import PlainText
 from tokcore.corpus.formats import read_blocks
 from tokcore.corpus.looks import Looks
@@ -120,7 +120,7 @@ def count_tokens(
             empty += tokens.count(SENTENCE_END.encode())
             # Texts that follow add at least as many sentences as empty ones.
             ends = [*ends, *tokens][-1 - empty :]
-    in_files, end = _count_files([os.fspath(path) for path in paths], scheme)
+    in_files, end = _files_with_end([os.fspath(path) for path in paths], scheme)
     table = merge_tables([TokenTable(*words.finish()), in_files])
     parts = [part.sorted() for _, part in partition_table(table, COUNT_PARTITIONS)]
     table = concatenate_tables(parts) if parts else table
@@ -153,22 +153,38 @@ def _blocks(texts: Iterable[str]) -> Iterator[Side]:
         yield side_of_rows(rows)
 
 
-def _count_files(paths: list[str], scheme: Scheme) -> tuple[TokenTable, CorpusEnd]:
-    looks = Looks(open_regular)
-    files = tuple((_corpus_file(path, looks),) for path in paths)
+def count_files(
+    paths: list[str], scheme: Scheme, open_binary: OpenBinary = open_regular
+) -> TokenTable:
+    """Returns the tokens of the lines of text files, in any order.
+
+    Raises:
+        InputError: one is not UTF-8 or cannot be read.
+    """
+    return _files_with_end(paths, scheme, open_binary)[0]
+
+
+def _files_with_end(
+    paths: list[str], scheme: Scheme, open_binary: OpenBinary = open_regular
+) -> tuple[TokenTable, CorpusEnd]:
+    """Returns the tokens of the lines of text files, and their end."""
+    looks = Looks(open_binary)
+    files = tuple((_corpus_file(path, looks, open_binary),) for path in paths)
     split = Split('text', PlainText(), files)
     counter = BlockCounter(
         ((0,),), scheme.counting_normalizer, scheme.pre_tokenizer, row_check=scheme.row_check
     )
-    items = work_items([split], open_regular)
+    items = work_items([split], open_binary)
     for item in items:
-        for block in read_blocks(item, open_regular):
+        for block in read_blocks(item, open_binary):
             counter.add(block, (split,))
     [table] = counter.finish()
-    return table, CorpusEnd(scheme, (split,), open_regular, items)
+    return table, CorpusEnd(scheme, (split,), open_binary, items)
 
 
-def _corpus_file(path: str, looks: Looks) -> CorpusFile:
+def _corpus_file(path: str, looks: Looks, open_binary: OpenBinary) -> CorpusFile:
     seen = looks.at(path)
     refuse(path, seen)
-    return CorpusFile(path, path, os.stat(path).st_size, seen.compression)
+    with open_binary(path) as stream:
+        size = stream.seek(0, os.SEEK_END)
+    return CorpusFile(path, path, size, seen.compression)

@@ -85,6 +85,7 @@ class Option:
         goes_with: other options; one of them must be given too.
         reads: whether it names files that are read.
         default_help: how the help of a format's option shows its default.
+        implies: another option and its value, if that one is not given.
     """
 
     help: str
@@ -97,6 +98,7 @@ class Option:
     goes_with: tuple[str, ...] = ()
     reads: bool = False
     default_help: str = ''
+    implies: tuple[str, str] | None = None
 
 
 def field_of(declared: Option, default: Any) -> Any:

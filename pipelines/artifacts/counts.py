@@ -45,8 +45,10 @@ from tokcore.counts.tables import (
     merge_tables,
     read_counts_text,
     refuse_unstorable,
+    scale_table,
 )
 from tokcore.counts.token_table import TokenTable, token_arrays
+from tokcore.counts.weights import factors_of_tables, reason_against, spelled_weight
 from tokcore.encoding.scheme import (
     NORMALIZER_KEY,
     PRE_TOKENIZER_KEY,
@@ -75,6 +77,9 @@ some hundredth of what a learner takes. Files beyond that are read twice."""
 
 _LENGTH_BYTES = 4
 """Of each string in an uncompressed Parquet column."""
+
+_MOST_WEIGHTED = 1 << 62
+"""Of the sum of weighted counts: half of what int64 holds, so that rounding and the sums of learners fit."""
 
 ROWS_AT_ONCE = 1 << 18
 """Some 2.5 MB of tokens, whose suffixes take 100 MB while they are sorted; a quarter would repeat
@@ -114,6 +119,23 @@ class _Look:
 
 
 @dataclass(frozen=True)
+class CountedDataset:
+    """A path of counts that is learned from, and its weight.
+
+    Attributes:
+        name: of its folder or file.
+        files: with its counts.
+        partitions: as of `CountFiles`.
+        weight: None without one, and with a temperature.
+    """
+
+    name: str
+    files: tuple[StoredFile, ...]
+    partitions: int
+    weight: str | None
+
+
+@dataclass(frozen=True)
 class CountFiles:
     """The files that `--counts` names, in the order given, each read once for all that is asked.
 
@@ -122,11 +144,15 @@ class CountFiles:
         partitions: how many there are, if they are all partitions of one count, in their order.
         stated: by path the CRC-32C of those that a manifest lists, which is compared before
             anything else is made of a file.
+        datasets: the files of each path that was given, and its weight if it has one.
+        temperature: by which their weights follow from their sizes, if it is given.
     """
 
     files: tuple[StoredFile, ...]
     partitions: int = 0
     stated: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    datasets: tuple[CountedDataset, ...] = ()
+    temperature: str | None = None
 
     def __getstate__(self) -> dict[str, object]:
         # Workers read their files themselves.
@@ -137,6 +163,19 @@ class CountFiles:
             InputState('train', 'counts', file, functools.partial(self._text, file))
             for file in self.files
         )
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the datasets are scaled before they are added up."""
+        return self.temperature is not None or any(each.weight for each in self.datasets)
+
+    @property
+    def weighting(self) -> dict[str, object]:
+        """What manifests record of weights; empty without any."""
+        if not self.has_weights:
+            return {}
+        weights = [[each.name, len(each.files), each.weight] for each in self.datasets]
+        return {'weights': weights, 'temperature': self.temperature}
 
     def size(self) -> CountedSize:
         """Returns how much the files hold: from Parquet's footers, and of text files by a guess.
@@ -217,7 +256,9 @@ def read_counts_or_empty(counts: CountFiles, unstorable: str = '') -> TokenTable
     """Returns the sum of count files, which may be a partition without tokens."""
     check_recorded(counts)
     try:
-        if counts.partitions:
+        if counts.has_weights:
+            table = concatenate_tables([*weighted_tables(counts, unstorable)])
+        elif counts.partitions:
             # Sorted, and with no token in common: nothing is to be added up.
             tables = [_read(counts, file, unstorable, is_sorted=True) for file in counts.files]
             if all(
@@ -226,11 +267,72 @@ def read_counts_or_empty(counts: CountFiles, unstorable: str = '') -> TokenTable
             ):
                 return dataclasses.replace(concatenate_tables(tables), last_word=counts.last_word)
             return dataclasses.replace(merge_tables(tables), last_word=counts.last_word)
-        table = merge_tables(_read(counts, file, unstorable) for file in counts.files)
+        else:
+            table = merge_tables(_read(counts, file, unstorable) for file in counts.files)
         is_text = not any(counts.look(file).is_parquet for file in counts.files)
         return dataclasses.replace(table, is_ordered=is_text, last_word=counts.last_word)
     except OverflowError as error:
         raise InputError(f'{error}; divide the counts in {_names(counts)}') from error
+
+
+def weighted_tables(counts: CountFiles, unstorable: str = '') -> Iterator[TokenTable]:
+    """Yields the counts, scaled by weights and added up, in tables that have no token in common.
+
+    With weights these are the hash partitions, if all datasets are COUNTS folders; otherwise one table.
+
+    Raises:
+        InputError: as `read_counts`; a dataset has no token, or the sum is too large.
+    """
+    datasets, names = counts.datasets, _names(counts)
+    if not counts.has_weights:
+        yield read_counts(counts, unstorable)
+        return
+    sizes, totals, are_partitions = zip(*(_survey(counts, each, unstorable) for each in datasets))
+    for dataset, size in zip(datasets, sizes):
+        if not size:
+            raise InputError(
+                f'{dataset.name} has no token, so it cannot have a weight; leave it out'
+            )
+    factors = factors_of_tables(sizes, [each.weight for each in datasets], counts.temperature)
+    scaled = [f'{each.name} {float(factor):.6g}' for each, factor in zip(datasets, factors)]
+    _LOGGER.info('factors of the counts: %s', ', '.join(scaled))
+    total = sum(total * factor for total, factor in zip(totals, factors))
+    if total > _MOST_WEIGHTED:
+        raise InputError(
+            f'with their weights, the counts in {names} add up to {float(total):.3g}, more than 2^62; '
+            'give weights that differ less'
+        )
+    in_parts = [
+        [(file,) for file in each.files] if all(are_partitions) else [each.files]
+        for each in datasets
+    ]
+    for part in zip(*in_parts):
+        yield merge_tables(
+            scale_table(merge_tables(_read(counts, file, unstorable) for file in files), factor)
+            for files, factor in zip(part, factors)
+        )
+
+
+def _survey(counts: CountFiles, dataset: CountedDataset, unstorable: str) -> tuple[int, int, bool]:
+    """Returns the bytes and the sum of a dataset's counts, and whether its files are partitions."""
+    size = total = 0
+    are_partitions = dataset.partitions == COUNT_PARTITIONS
+    for number, file in enumerate(dataset.files):
+        table = _read(counts, file, unstorable, is_sorted=bool(dataset.partitions))
+        size, total = size + table.text_bytes, total + table.total
+        are_partitions &= is_partition(number, table, COUNT_PARTITIONS)
+    return size, total, are_partitions
+
+
+def read_counts_apart(counts: CountFiles, unstorable: str = '') -> list[TokenTable]:
+    """Reads count files as `read_counts`, and adds up those of each dataset alone."""
+    check_recorded(counts)
+    tables = []
+    for dataset in counts.datasets:
+        tables.append(merge_tables(_read(counts, file, unstorable) for file in dataset.files))
+        if len(tables[-1]) == 0:
+            raise InputError(f'no token in {dataset.name}; there is nothing to learn from')
+    return tables
 
 
 def _names(counts: CountFiles) -> str:
@@ -297,18 +399,53 @@ def _with_line(error: InputError, path: str, lines: int) -> InputError:
     return InputError(f'{path}: line {lines + int(match[1])}{rest}')
 
 
-def find_counts(paths: Sequence[str]) -> CountFiles:
+def find_weighted_counts(words: Sequence[str], temperature: str | None = None) -> CountFiles:
+    """Finds count files as `find_counts`; each path may have a weight, as `en=0.7` or `en=2x`.
+
+    Raises:
+        InputError: also for weights that do not go together.
+    """
+    paths, weights = [], list[str | None]()
+    for word in words:
+        path, _, end = word.rpartition('=')
+        is_there = filesystem.exists(filesystem.absolute(word))
+        weight = None if is_there or not path else spelled_weight(end)
+        if (
+            path
+            and not is_there
+            and weight is None
+            and filesystem.exists(filesystem.absolute(path))
+        ):
+            raise InputError(
+                f'{end} of {word} is not a weight above 0, as 0.7, nor a factor, as 2x'
+            )
+        paths.append(word if weight is None else path)
+        weights.append(weight)
+    if temperature is None and not any(weights):
+        return find_counts(paths)
+    if reason := reason_against(weights, temperature):
+        raise InputError(f'--counts: {reason}')
+    return find_counts(paths, weights, temperature)
+
+
+def find_counts(
+    paths: Sequence[str], weights: Sequence[str | None] = (), temperature: str | None = None
+) -> CountFiles:
     """Finds count files; a folder stands for the files that its manifest lists.
 
     What a manifest lists is compared with its checksums here, before anything else reads it. Of
     other Parquet files nothing is known, so those of this machine are read on trial.
+
+    The paths may have weights, which are None with a temperature.
 
     Raises:
         InputError: nothing is there, or a folder or a file is not whole.
     """
     files: list[StoredFile] = []
     stated: list[OutputFile | None] = []
-    for given in paths:
+    datasets: list[CountedDataset] = []
+    for number, given in enumerate(paths):
+        first = len(files)
         path = filesystem.absolute(given)
         if filesystem.is_folder(path):
             listed = _folder_files(path)
@@ -318,6 +455,10 @@ def find_counts(paths: Sequence[str]) -> CountFiles:
             matches = filesystem.find(given)
             files += matches
             stated += [None] * len(matches)
+        parts = 0 if None in stated[first:] else len(files) - first
+        weight = weights[number] if weights else None
+        name = os.path.basename(path.rstrip('/'))
+        datasets.append(CountedDataset(name, tuple(files[first:]), parts, weight))
     read_on_trial(
         [
             (file.path, file.size)
@@ -329,7 +470,7 @@ def find_counts(paths: Sequence[str]) -> CountFiles:
     listed_crcs = {
         file.path: entry.crc32c for file, entry in zip(files, stated, strict=True) if entry
     }
-    counts = CountFiles(tuple(files), partitions, listed_crcs)
+    counts = CountFiles(tuple(files), partitions, listed_crcs, tuple(datasets), temperature)
     for file in files:
         if file.path in listed_crcs:
             counts.look(file)
@@ -353,8 +494,8 @@ def _folder_files(folder: str) -> list[tuple[StoredFile, OutputFile]]:
     manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
     if manifest is None or manifest.stage != 'count' or not manifest.files:
         raise InputError(
-            f'{folder} has no {MANIFEST_NAME} of a finished count; run `tokbeam count` to its end '
-            'or give the files themselves'
+            f'{folder} has no {MANIFEST_NAME} of a finished count; run `tokbeam count` to its end, '
+            'give the folders of datasets in it, or the files themselves'
         )
     stored = {file.name: file for file in filesystem.list_folder(folder)}
     for file in manifest.files:
@@ -533,12 +674,23 @@ class CountsFolder:
         side: a key of `SIDES`, or 'text'.
         scheme: whose tokens are counted; None for that of all that is read.
         root: the user's folder, if the tool has named this one in it: then it is not a link.
+        dataset: whose rows are counted; '' for those of all datasets.
     """
 
     path: str
     side: str
     scheme: Scheme | None = None
     root: str | None = None
+    dataset: str = ''
+
+    def within(self, dataset: str) -> 'CountsFolder':
+        """Returns the folder in this one with the counts of a dataset."""
+        if dataset in ('.', '..'):
+            raise InputError(
+                f'a dataset is called {dataset}, and its counts need a folder; rename it'
+            )
+        path, root = os.path.join(self.path, dataset), self.root or self.path
+        return dataclasses.replace(self, path=path, root=root, dataset=dataset)
 
     @property
     def sides(self) -> tuple[int, ...]:

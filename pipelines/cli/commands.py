@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipelines.artifacts.counts import CountFiles, CountsFolder, find_counts
+from pipelines.artifacts.counts import CountFiles, CountsFolder, find_weighted_counts
+from pipelines.artifacts.dev_texts import DevText, read_dev_texts
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
 from pipelines.artifacts.vocabularies import (
     needs_no_vocabulary,
@@ -72,6 +73,7 @@ from pipelines.options.vocabulary import (
     SampleOptions,
     VocabularyFiles,
     VocabularyLayout,
+    WeightOptions,
     encoding_from_options,
     learning_from_options,
     scheme_from_options,
@@ -85,6 +87,7 @@ from pipelines.stages.vocabulary import pieces_stage, vocabulary_stage
 from pipelines.transforms.stats import REJECTED_FOLDER
 from tokcore.bpe.codes import SPECIAL_TOKENS
 from tokcore.corpus.fields import LabelNames
+from tokcore.counts.weights import reason_against
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
@@ -191,6 +194,10 @@ def _build_job(options: argparse.Namespace, engine: Engine, output: str) -> Buil
     sample = _sample(options, corpus)
     if learning is None:
         _refuse_sample(options, f'--scheme {scheme.name} learns none')
+        if options.temperature is not None:
+            raise InputError(
+                f'--temperature is of learning, and --scheme {scheme.name} learns nothing'
+            )
     dataset = _dataset(options, corpus, scheme)
     if learning is not None:
         for name, size in recorded(learning).items():
@@ -207,6 +214,7 @@ def _build_job(options: argparse.Namespace, engine: Engine, output: str) -> Buil
         learning=learning,
         vocabularies=layout,
         sample=sample,
+        weights=WeightOptions() if learning is None else _weights(options, corpus),
     )
 
 
@@ -237,6 +245,8 @@ def _count_job(
             CountsFolder(os.path.join(output, scheme.name), side, scheme, root=output)
             for scheme in schemes
         ]
+    if corpus.datasets:
+        folders = [folder.within(name) for name in corpus.datasets for folder in folders]
     return CountJob(
         reading=_reading(options, corpus, schemes[0]),
         folders=folders,
@@ -280,16 +290,25 @@ def _vocab_job(options: argparse.Namespace, engine: Engine, output: str) -> Voca
     execution = _execution(options, engine, output, scheme)
     _refuse_long_endings(output, *_BESIDE_VOCABULARY)
     source: TextToCount | CountFiles
+    parity: tuple[DevText, ...] = ()
     if options.counts:
         _refuse_text(options)
-        source = find_counts(options.counts)
+        source = find_weighted_counts(options.counts, options.temperature)
+        if options.parity:
+            parity = read_dev_texts(options.parity, source, scheme, learning)
     else:
         corpus = resolve_corpus(options, ('train',), os.path.dirname(output), engine)
+        if any(corpus.weights) or options.temperature is not None:
+            raise InputError(
+                'vocab weights datasets by their counts: count the text, and give --counts en=0.7 zh=0.3; '
+                'or build, which weights the datasets of a job file'
+            )
         reading = _reading(options, corpus, scheme)
         source = TextToCount(reading, _side(options, corpus), _sample(options, corpus))
     return VocabJob(
-        source=source, scheme=scheme, learning=learning, output=output, execution=execution
-    )
+        source=source, scheme=scheme, learning=learning, output=output, execution=execution,
+        parity=parity,
+    )  # fmt: skip
 
 
 def _encode_job(options: argparse.Namespace, engine: Engine, output: str) -> EncodeJob:
@@ -443,6 +462,20 @@ def _sample(options: argparse.Namespace, corpus: Corpus) -> SampleOptions:
     sample = options_from(SampleOptions, vars(options))
     refuse_unfit(sample.vocab_sample, corpus)
     return sample
+
+
+def _weights(options: argparse.Namespace, corpus: Corpus) -> WeightOptions:
+    """Returns how the training datasets are weighted; refuses weights that do not go together."""
+    weights = options_from(WeightOptions, vars(options))
+    if any(corpus.weights) or weights.temperature is not None:
+        if not corpus.datasets:
+            raise InputError(
+                'weights are of several datasets, and the training corpus is one; name the datasets in '
+                'tables [[train]] of a job file, or leave the weights out'
+            )
+        if reason := reason_against(corpus.weights, weights.temperature):
+            raise InputError(f'[[train]]: {reason}')
+    return weights
 
 
 def _refuse_sample(options: argparse.Namespace, why: str) -> None:

@@ -83,7 +83,7 @@ def _dataset_table(dataset: SplitPaths) -> dict[str, object]:
     table['paths'] = paths if len(paths) > 1 else next(iter(paths.values()))
     for name, value in dataset.options.items():
         table[own[name].key] = _value(own[name], value)
-    for name in ('max_examples', 'source_prefix', 'target_prefix'):
+    for name in ('max_examples', 'source_prefix', 'target_prefix', 'weight'):
         if getattr(dataset, name) is not None:
             table[name] = getattr(dataset, name)
     if dataset.clean:
@@ -249,6 +249,10 @@ def _dataset(toml: TomlFile, split: str, number: int, table: Mapping[str, Any]) 
         if needed not in table:
             raise error(f'{needed} is missing from a dataset of {split}')
     values = read(source)
+    if 'weight' in values and split != 'train':
+        raise error(
+            f'a dataset of {split} has no weight: no vocabulary is learned from it', 'weight'
+        )
     chosen = corpus_format(values['format'])
     for key in table:
         if key not in {*source, *formats[chosen.name], 'paths'}:

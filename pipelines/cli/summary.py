@@ -18,15 +18,18 @@ from tokcore.records.manifest import Manifest, VocabularyRecord
 def summary(job: Job, made: Manifest, seconds: float) -> Iterator[str]:
     """Yields the lines of a summary."""
     for lines in made.lines:
-        yield f'{lines.split}: {_tally(lines, made, job)}'
-        yield from (f'{lines.split}: {loss}' for loss in _losses(lines))
+        name = f'{lines.split}, {lines.dataset}' if lines.dataset else lines.split
+        yield f'{name}: {_tally(lines, made, job)}'
+        yield from (f'{name}: {loss}' for loss in _losses(lines))
     yield from rows_lost(made)
     yield from stored_format(made).notes(made)
     for vocabulary in made.vocabularies:
         yield f'{vocabulary.name}: {_size(vocabulary, made)}'
     if made.tokens is not None:
         distinct = sum(file.rows for file in made.files)
-        yield f'{made.tokens:,} tokens, {distinct:,} of them distinct'
+        tables = len({folder.dataset for folder in job.folders}) if isinstance(job, CountJob) else 1
+        of_them = f'in {tables:,} tables' if tables > 1 else f'{distinct:,} of them distinct'
+        yield f'{made.tokens:,} tokens, {of_them}'
     size = sum(file.bytes for file in made.outputs)
     yield f'done in {format_time(seconds)}: {format_amount(size, BYTES)} in {job.output}'
     if made.root is not None:
@@ -104,11 +107,12 @@ def _next_commands(job: Job, made: Manifest) -> Iterator[str]:
                 path = shlex.quote(os.path.join(folder, vocabulary.name))
                 yield f'tokbeam tokenize --pieces --vocab {path} < TEXT'
         case CountJob():
-            folders = [shlex.quote(folder.path) for folder in job.folders]
-            scheme = (job.folders[0].scheme or job.reading.scheme).name
-            yield (
-                f'tokbeam vocab --counts {folders[0]} --scheme {scheme} --vocab-size N --output FILE'
+            scheme = job.folders[0].scheme
+            folders = ' '.join(
+                shlex.quote(folder.path) for folder in job.folders if folder.scheme == scheme
             )
+            name = (scheme or job.reading.scheme).name
+            yield f'tokbeam vocab --counts {folders} --scheme {name} --vocab-size N --output FILE'
         case MergeJob():
             yield f'tokbeam vocab --counts {shlex.quote(job.output)} --vocab-size N --output FILE'
     if not isinstance(job, BuildJob | EncodeJob) or filesystem.is_only_beams(job.output):

@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import json
 import logging
-import operator
 import os
 import re
 import typing
@@ -28,6 +27,7 @@ from tokcore.bpe.codes import NmtVocabulary
 from tokcore.bpe.extension import reason_against_rounds
 from tokcore.bpe.files import is_tokenizer_json
 from tokcore.bpe.scheme import SCHEME as BPE_SCHEME
+from tokcore.bpe.shrinking import last_merge
 from tokcore.bpe.vocabulary import (
     AddedToken,
     BpeVocabulary,
@@ -45,7 +45,7 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.process_end import temporary_folder
-from tokcore.text.byte_level import ALPHABET, spelled, token_bytes
+from tokcore.text.byte_level import ALPHABET, token_bytes
 from tokcore.text.expressions import fancy_regex
 from tokcore.text.patterns import DEFINITIONS, PATTERNS, named_pattern
 from tokcore.tokenizers import BpeTokenizer, tokenizer_of
@@ -104,9 +104,6 @@ def _outcome(
 
 
 _LOGGER = logging.getLogger(__name__)
-
-_NEVER = 1 << 31
-"""Above all ids."""
 
 _PIECES_OF_SAMPLE = 4_000
 _PIECES_OF_LINE = 8
@@ -229,9 +226,7 @@ def _of_ranks(
 ) -> BpeVocabulary:
     """Returns ranks as a tokenizer.json has them: a merge for each token, in the order of ranks.
 
-    A token is always the result of the same merge, the last one in its own bytes: where no merge has
-    crossed the ends of these bytes in a text, the merges within them are those made in them alone. So
-    no two merges of equal result compete.
+    A token is always the result of the same merge, so no two merges of equal result compete.
     """
     if vocabulary.is_sentencepiece:
         _refuse(target, "a SentencePiece model's normalizer and scores are not converted")
@@ -241,24 +236,16 @@ def _of_ranks(
         _refuse(target, f'{pattern!r:.80} is written for another engine of expressions')
     if {token.content for token in vocabulary.added} & vocabulary.entries.keys():
         _refuse(target, 'a special token is spelled as the bytes of another token')
-    ids = {token_bytes(entry): id_ for entry, id_ in vocabulary.entries.items()}
-    pairs = (_last_merge(token, ids) for token in sorted(ids, key=ids.__getitem__))
-    merges = tuple((spelled(pair[0]), spelled(pair[1])) for pair in pairs if pair)
-    entries = {**{token.content: token.id for token in vocabulary.added}, **vocabulary.entries}
+    ids = vocabulary.entries
+    tokens = sorted(ids, key=ids.__getitem__)
+    merges = filter(
+        None, (last_merge(token, lambda *pair: ids.get(''.join(pair))) for token in tokens)
+    )
+    entries = {**{token.content: token.id for token in vocabulary.added}, **ids}
     rules = ModelRules(ignore_merges=True)
-    return BpeVocabulary(entries, merges, vocabulary.added, TokenizerParts.of((name,)), rules)
-
-
-def _last_merge(token: bytes, ids: Mapping[bytes, int]) -> tuple[bytes, bytes] | None:
-    """Returns the two tokens that are merged into one; None if merges in its bytes end before."""
-    parts = [token[place : place + 1] for place in range(len(token))]
-    while len(parts) > 2:
-        pairs = enumerate(map(operator.add, parts, parts[1:]))
-        rank, place = min((ids.get(joined, _NEVER), place) for place, joined in pairs)
-        if rank == _NEVER:
-            return None
-        parts[place : place + 2] = [parts[place] + parts[place + 1]]
-    return (parts[0], parts[1]) if len(parts) == 2 else None
+    return BpeVocabulary(
+        entries, tuple(merges), vocabulary.added, TokenizerParts.of((name,)), rules
+    )
 
 
 _WORDS: Mapping[str, Any] = {

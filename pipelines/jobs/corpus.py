@@ -80,14 +80,38 @@ class Corpus:
     inputs: tuple[CorpusInput, ...]
     left_out: frozenset[Address] = frozenset()
     is_added: bool = False  # to a dataset that is there: then it may have no rows
+    weights: tuple[str | None, ...] = ()  # of the training datasets, in their order
 
-    def only(self, split: str) -> 'Corpus':
-        """Returns the corpus of one split."""
-        return dataclasses.replace(
-            self,
-            splits=tuple(part for part in self.splits if part.name == split),
-            inputs=tuple(file for file in self.inputs if file.split == split),
+    def only(self, split: str, dataset: str | None = None) -> 'Corpus':
+        """Returns the corpus of one split, or of one of its datasets."""
+        splits = [
+            part for part in self.splits if part.name == split and dataset in (None, part.dataset)
+        ]
+        indexes = {index for part in splits for index in part.file_indexes}
+        inputs = (
+            each for each in self.inputs if each.split == split and each.file_index in indexes
         )
+        return dataclasses.replace(self, splits=tuple(splits), inputs=tuple(inputs))
+
+    def apart(self, dataset: str) -> 'Corpus':
+        """Returns the corpus that a training dataset is alone, with file indexes from 0 on."""
+        part = self.only('train', dataset)
+        [split] = part.splits
+        first = split.first_file_index
+        return dataclasses.replace(
+            part,
+            splits=(dataclasses.replace(split, first_file_index=0),),
+            inputs=tuple(
+                dataclasses.replace(each, file_index=each.file_index - first)
+                for each in part.inputs
+            ),
+        )
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The names of the training datasets, if there are several."""
+        names = tuple(split.dataset for split in self.splits if split.name == 'train')
+        return names if len(names) > 1 else ()
 
     def without(self, addresses: Iterable[Address]) -> 'Corpus':
         """Returns the corpus without some of its rows."""
@@ -178,6 +202,7 @@ class SplitPaths:
         target_prefix: is put before its target texts; None: the prefix of the job.
         clean: filters of its rows, each a name with options.
         key_range: which rows of the files are its own; None: all of them.
+        weight: of its counts, as `tokcore.counts.weights.weight` returns it.
     """
 
     split: str
@@ -190,6 +215,7 @@ class SplitPaths:
     target_prefix: str | None = None
     clean: Sequence[str] = ()
     key_range: KeyRange | None = None
+    weight: str | None = None
 
     @property
     def is_cut_off(self) -> bool:
@@ -266,7 +292,8 @@ def find_corpus(
         ]
     warn_of_repeated(splits)
     warn_of_nuls(found)
-    return Corpus(tuple(splits), tuple(inputs), is_added=is_added)
+    weights = tuple(each.weight for each in datasets if each.split == 'train')
+    return Corpus(tuple(splits), tuple(inputs), is_added=is_added, weights=weights)
 
 
 def newlines_of(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[FileNewlines]:

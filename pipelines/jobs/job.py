@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, count_names
+from pipelines.artifacts.dev_texts import DevText
 from pipelines.artifacts.outputs import StageKey
 from pipelines.artifacts.vocabularies import (
     VocabularyReader,
@@ -35,7 +36,7 @@ from pipelines.options.job import (
     RunningOptions,
     UnknownOptions,
 )
-from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
+from pipelines.options.vocabulary import SampleOptions, VocabularyLayout, WeightOptions
 from pipelines.shard_formats.formats import shard_format
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from tokcore.corpus.corpus import ITEM_BYTES, Split
@@ -97,9 +98,9 @@ class CorpusReading(LineOptions):
         """The most bytes that a line of the corpus can have and be read."""
         return min(self.max_line_bytes, self.corpus.most_text_bytes)
 
-    def only(self, split: str) -> 'CorpusReading':
-        """Returns the reading of one split."""
-        return dataclasses.replace(self, corpus=self.corpus.only(split))
+    def only(self, split: str, dataset: str | None = None) -> 'CorpusReading':
+        """Returns the reading of one split, or of one of its datasets."""
+        return dataclasses.replace(self, corpus=self.corpus.only(split, dataset))
 
 
 @dataclass(frozen=True)
@@ -207,6 +208,7 @@ class BuildJob:
         learning: how vocabularies are learned; None if the scheme learns nothing.
         vocabularies: which sides have one, and how their files are called.
         sample: what of the training text vocabularies are counted from.
+        weights: how its datasets are weighted where they have no weights.
 
     Examples:
         >>> job = pipelines.build_job(text='train.en', scheme='byte', name='en', shards=1, output='data/en')
@@ -223,6 +225,16 @@ class BuildJob:
     learning: LearningOptions | None = None
     vocabularies: VocabularyLayout = VocabularyLayout()
     sample: SampleOptions = SampleOptions()
+    weights: WeightOptions = WeightOptions()
+
+    @property
+    def weighted(self) -> dict[str, str | None]:
+        """The weight of each training dataset by its name; empty if there are none, None by a temperature."""
+        corpus = self.reading.corpus
+        has_weights = self.weights.temperature is not None or any(corpus.weights)
+        if self.learning is None or not has_weights:
+            return {}
+        return dict(zip(corpus.datasets, corpus.weights))
 
     @property
     def vocabulary_names(self) -> dict[PairSide, str]:
@@ -255,6 +267,8 @@ class BuildJob:
         """The files of the result: vocabularies with what belongs to them, and shards."""
         names = list(self.vocabulary_names.values())
         ids = [self.reading.scheme.entries_name(name) for name in names]
+        endings = self.learning.endings_beside if self.learning else ()
+        ids += [name + ending for name in names for ending in endings]
         tokenizers = [
             path
             for side in self.vocabulary_names
@@ -271,9 +285,11 @@ class BuildJob:
             **recorded(dataset, dataset.encoding, reading.scheme, reading),
             **of_splits,
             **(self.learning.for_manifest() if self.learning else {}),
-            **recorded(self.vocabularies, self.sample),
+            **recorded(self.vocabularies, self.sample, self.weights),
             'scheme': reading.scheme.name,
         }
+        if any(self.weighted.values()):
+            options['weights'] = self.weighted
         return StageKey('build', options, reading.corpus.wanted_inputs(), reading.scheme.rules)
 
 
@@ -292,6 +308,19 @@ class CountJob:
     folders: Sequence[CountsFolder]
     execution: Execution
     sample: SampleOptions = SampleOptions()
+
+    @property
+    def parts(self) -> 'list[CountJob]':
+        """The jobs that make it up: of each dataset, as if it were alone; or this one."""
+        names = dict.fromkeys(folder.dataset for folder in self.folders if folder.dataset)
+        return [
+            dataclasses.replace(
+                self,
+                reading=dataclasses.replace(self.reading, corpus=self.reading.corpus.apart(name)),
+                folders=[folder for folder in self.folders if folder.dataset == name],
+            )
+            for name in names
+        ] or [self]
 
     @property
     def output(self) -> str:
@@ -397,6 +426,7 @@ class VocabJob:
         learning: how it is learned.
         output: the file, an absolute path.
         execution: how it is run.
+        parity: the development texts of the languages that are counted, for parity-aware BPE.
     """
 
     source: TextToCount | CountFiles
@@ -404,6 +434,7 @@ class VocabJob:
     learning: LearningOptions
     output: str
     execution: Execution
+    parity: tuple[DevText, ...] = ()
 
     @property
     def tokenizer_folder(self) -> str:
@@ -415,13 +446,16 @@ class VocabJob:
         """The files of the result, seen from the folder of the output: the vocabulary is the first."""
         name = os.path.basename(self.output)
         others = tokenizer_paths(self.tokenizer_folder, self.scheme)
-        return [name, *(other for other in others if other != name)]
+        beside = [name + ending for ending in self.learning.endings_beside]
+        return [name, *beside, *(other for other in others if other != name)]
 
     def key(self) -> StageKey:
         """Returns what the vocabulary depends on."""
         if isinstance(self.source, CountFiles):
             read: CountFiles | Corpus = self.source
-            of_text = recorded(self.scheme)
+            of_text = {**recorded(self.scheme), **self.source.weighting}
+            if self.parity:
+                of_text |= {'parity': [text.record for text in self.parity]}
         else:
             read = self.source.reading.corpus
             of_splits = _options_of_corpus(self.source.reading.corpus)

@@ -108,11 +108,12 @@ class ReadPlan:
         unit = bytes_unit(file for item in items for file in item.files)
         return track_work(stage, READING, sum(item.stored_bytes for item in items), unit)
 
-    def only(self, split: str) -> 'ReadPlan':
-        """Returns the plan of one split."""
-        return dataclasses.replace(
-            self, reading=self.reading.only(split), items={split: self.items[split]}
-        )
+    def only(self, split: str, dataset: str | None = None) -> 'ReadPlan':
+        """Returns the plan of one split, or of one of its datasets."""
+        reading = self.reading.only(split, dataset)
+        indexes = {index for part in reading.corpus.splits for index in part.file_indexes}
+        items = [item for item in self.items[split] if item.file_index in indexes]
+        return dataclasses.replace(self, reading=reading, items={split: items})
 
     @property
     def budget(self) -> RejectionBudget | None:

@@ -384,7 +384,7 @@ def _learning(files: MergeFiles, rules: BpeRules, merges: int) -> Learning:
 def _first_symbols(files: MergeFiles, rules: BpeRules) -> FirstSymbols:
     pieces = read_json_if_there(files.pieces_path)
     if pieces is not None:
-        return symbols_of_pieces(tuple(pieces))
+        return symbols_of_pieces(tuple(pieces), rules)
     if rules.byte_level:
         return symbols_of_bytes(rules)
     return symbols_of_characters(*characters_from(*read_json(files.characters_path)), rules)

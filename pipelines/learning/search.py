@@ -16,14 +16,19 @@ from pipelines.artifacts.counts import (
     CountFiles,
     check_recorded,
     read_counts,
+    read_counts_apart,
     read_new_batches,
+    weighted_tables,
 )
+from pipelines.artifacts.dev_texts import DevText
 from pipelines.engines.engine import Engine
 from pipelines.engines.machine import available_bytes, peak_bytes
 from pipelines.engines.progress import ON_BAR, RoundEnded, WorkDone, notify
 from pipelines.files import filesystem
 from pipelines.learning.rounds import OutputRounds, SearchRounds
 from pipelines.transforms.count_tokens import write_counts_file
+from tokcore.bpe.options import BpeOptions
+from tokcore.bpe.scheme import BpeScheme
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
@@ -82,6 +87,7 @@ class VocabularySearch(Generic[OptionsT]):
         rounds: of learners on Beam for this output; they outlive a run that is killed.
         scheme: the scheme of the vocabulary.
         memory_bytes: that learning should keep within; None: what is free.
+        parity: the development texts for parity-aware BPE.
     """
 
     counts: CountFiles
@@ -92,6 +98,7 @@ class VocabularySearch(Generic[OptionsT]):
     rounds: OutputRounds
     scheme: Scheme
     memory_bytes: int | None = None
+    parity: tuple[DevText, ...] = ()
 
     def run(self) -> Learned:
         """Chooses a learner by the available memory, and learns the vocabulary.
@@ -107,6 +114,7 @@ class VocabularySearch(Generic[OptionsT]):
             code=source_digest(),
             scheme=[self.scheme.name, recorded(self.scheme), self.scheme.rules.metadata()],
             learning=self.options.for_manifest(),
+            **({'parity': [text.record for text in self.parity]} if self.parity else {}),
         )
         learned = rounds.kept(self.scheme)
         if learned is None:
@@ -127,7 +135,13 @@ class VocabularySearch(Generic[OptionsT]):
             )
             _LOGGER.info('%s: learning %s: %s', self.label, where, choice.reason)
         report = _reporter(self.label, options)
-        if choice.learner == 'beam':
+        if self.parity:
+            assert isinstance(self.scheme, BpeScheme) and isinstance(options, BpeOptions)
+            tables = read_counts_apart(counts, self.scheme.unstorable)
+            texts = [text.table for text in self.parity]
+            learned = self.scheme.learn_with_parity(tables, texts, options, report)
+            predicted = choice.memory_bytes
+        elif choice.learner == 'beam':
             learned, predicted = self._learn_on_beam(report)
         elif choice.learner == 'rounds':
             learned, predicted = self._learn_in_rounds(report), 0
@@ -161,6 +175,8 @@ class VocabularySearch(Generic[OptionsT]):
 
     def _choose_learner(self) -> LearnerChoice:
         size, per_character = self.counts.size(), self.scheme.learner_bytes_per_character
+        if self.parity:
+            return choose_learner('memory', size, 2 * per_character, self.available_bytes())
         if not self.scheme.learns_in_rounds:
             choice = choose_learner(self._learner, size, per_character, self.available_bytes())
             if self.scheme.beam_learner is None:
@@ -259,13 +275,16 @@ class VocabularySearch(Generic[OptionsT]):
             table: the counts, if they have been read.
         """
         counts = self.counts
-        if counts.size().all_parquet:
+        if counts.size().all_parquet and not counts.has_weights:
             counts.let_go(*counts.files)  # only the workers read them
             return [file.path for file in counts.files]
-        if table is None:
-            table = read_counts(counts, self.scheme.unstorable)
-        written = write_counts_file(self.work, 0, table, self.scheme.rules)
-        return [os.path.join(self.work, written.name)]
+        tables = [table] if table is not None else weighted_tables(counts, self.scheme.unstorable)
+        return [
+            os.path.join(
+                self.work, write_counts_file(self.work, number, each, self.scheme.rules).name
+            )
+            for number, each in enumerate(tables)
+        ]
 
     def search_rounds(self, **description: object) -> SearchRounds:
         """Returns the rounds of learning on Beam from these counts.
@@ -276,7 +295,8 @@ class VocabularySearch(Generic[OptionsT]):
         texts = [counts.checksum() for counts in self.counts.wanted_inputs()]
         counts = [(text.bytes, text.crc32c) for text in texts]
         return SearchRounds(
-            self.rounds, {'unicode': UNICODE_VERSION, 'counts': counts, **description}
+            self.rounds,
+            {'unicode': UNICODE_VERSION, 'counts': counts, **self.counts.weighting, **description},
         )
 
     def _learn_on_beam(self, report: Progress) -> tuple[Learned, int]:

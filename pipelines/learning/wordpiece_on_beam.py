@@ -151,8 +151,9 @@ class BeamPieceLearner:
         alphabet = most_frequent_characters(survey.characters, options.max_characters)
         self._filter = dataclasses.replace(all_words, characters=alphabet)
         self._partitions = survey.partitions
-        # The least min-count that a search can try.
-        min_count = max(1, min(self.bounds[0], sum(self.bounds) // 2))
+        # The least min-count that a search can try: the bisection of TensorFlow Text may end one below
+        # its lower bound.
+        min_count = max(1, min(self.bounds[0] - 1, sum(self.bounds) // 2))
         self._first, characters = self._count_first(min_count)
         self._characters = tuple(characters)  # one object, which a job of many rounds has once
         self._rounds = RoundsAhead(

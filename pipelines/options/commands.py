@@ -43,6 +43,7 @@ from pipelines.options.vocabulary import (
     TokenizeOptions,
     VocabularyFiles,
     VocabularyLayout,
+    WeightOptions,
     encoding_options,
     learning_options,
     scheme_option,
@@ -220,7 +221,10 @@ def _commands_of(
                 *splits,
                 _DATASET,
                 vocabulary,
-                Group((VocabularyLayout, SampleOptions, encoding), section='vocabulary'),
+                Group(
+                    (VocabularyLayout, SampleOptions, WeightOptions, encoding),
+                    section='vocabulary',
+                ),
                 _RUNNING_IN_MEMORY,
             ),
             (
@@ -251,7 +255,7 @@ def _commands_of(
             'pipelines.cli.commands:run_command',
             (
                 training,
-                Group((VocabOptions, SampleOptions), section='vocabulary'),
+                Group((VocabOptions, SampleOptions, WeightOptions), section='vocabulary'),
                 vocabulary,
                 _RUNNING_IN_MEMORY,
             ),
@@ -259,10 +263,12 @@ def _commands_of(
                 'tokbeam vocab --text corpus.txt.gz --scheme wordpiece --vocab-size 30000 '
                 '--output vocab.txt',
                 'tokbeam vocab --counts counts --vocab-size 32768 --output vocab.subwords',
+                'tokbeam vocab --counts counts/en=0.7 counts/zh=0.3 --vocab-size 32768 '
+                '--output vocab.subwords',
             ),
             (
                 *(*_CORPUS, 'counts', 'side', 'scheme', 'vocab-size', 'merges', 'search'),
-                *('special-tokens', 'vocab-sample', 'output', 'overwrite'),
+                *('special-tokens', 'vocab-sample', 'temperature', 'output', 'overwrite'),
             ),
         ),
         'encode': Command(
@@ -471,6 +477,8 @@ def finish_options(
         InputError: an option does not go with the others, or is missing.
     """
     defaults = {each.key: each.default for each in command.options}
+    implied = [each.option.implies for each in command.options if given.get(each.key)]
+    given = {**dict(filter(None, implied)), **given}
     values: dict[str, object] = {}
     missing = []
     for group in command.groups:

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from tokcore.corpus.corpus import MAX_LINE_BYTES
 from tokcore.corpus.formats import CorpusFormat, all_formats, format_names
+from tokcore.counts.weights import weight
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_forms, filter_list
 from tokcore.options import (
@@ -92,6 +93,7 @@ class DatasetSource:
         source_prefix: is put before its source texts; None: the prefix of all datasets.
         target_prefix: is put before its target texts.
         clean: filters of its rows, in the order in which they act.
+        weight: of its counts, where a vocabulary is learned.
     """
 
     name: str = option('name of the dataset', dataset_name, default='')
@@ -102,6 +104,7 @@ class DatasetSource:
     source_prefix: str | None = option('put before each source text', line_of_text, default=None)
     target_prefix: str | None = option('put before each target text', line_of_text, default=None)
     clean: tuple[str, ...] = option('filters of its rows, in this order', filter_list, default=())
+    weight: str | None = option('weight of its counts, as 0.7 or 2x', weight, default=None)
 
 
 def share_of_rows(word: str) -> str:
@@ -568,8 +571,18 @@ class VocabOptions:
 
     counts: tuple[str, ...] = paths_option(
         'instead of text: folders of `tokbeam count`, Parquet files with columns token and '
-        'count, or text with a token and its count on a line',
-        'COUNTS',
+        'count, or text with a token and its count on a line; each may have a weight, as en=0.7, or a whole '
+        'factor, as en=2x',
+        'COUNTS[=W]',
+    )
+    parity: tuple[str, ...] = option(
+        'for bytes of bpe: a development text of each of --counts, in their order; at each merge, the '
+        'language whose text has the most pieces chooses the pair',
+        path,
+        'TEXT',
+        default=(),
+        many='words',
+        goes_with=('counts',),
     )
     side: PairSide | None = _side_option()
     output: str = option('vocabulary file to write', vocabulary_path, 'FILE')

@@ -10,6 +10,7 @@ from typing import Any
 from pipelines.options.job import PairSide
 from pipelines.options.reading import not_one_of, options_from, refuse_unchosen
 from tokcore.counts.vocab_sample import vocab_sample
+from tokcore.counts.weights import temperature
 from tokcore.encoding.hub_folders import EXPORT_TARGETS
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, NothingToLearn, Scheme
 from tokcore.errors import InputError
@@ -188,6 +189,21 @@ class SampleOptions:
         'the rows of any format, by their order keys of seed 0 (default: all is counted)',
         vocab_sample,
         'HOW',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightOptions:
+    """How the datasets that a vocabulary is learned from are weighted, where they have no weights."""
+
+    temperature: str | None = option(
+        'weight each dataset by its share of all bytes to the power of 1/T, as multilingual BERT and XLM do: '
+        'with 1 each counts as it is, and the larger T is, the more small ones count (default: no weights)',
+        temperature,
+        'T',
         default=None,
         changes_bytes=True,
         unrecorded_default=True,

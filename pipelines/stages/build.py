@@ -1,9 +1,10 @@
 """The main job: count, learn and encode, one after the other, into one folder."""
 
+import dataclasses
 import os
 import time
 
-from pipelines.artifacts.counts import find_counts, log_sample
+from pipelines.artifacts.counts import CountFiles, CountsFolder, find_counts, log_sample
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask
 from pipelines.artifacts.vocabularies import folder_for_side, warn_of_missing_tokens
@@ -57,22 +58,29 @@ def build_stage(job: BuildJob) -> Manifest | None:
         plan = plan_reading(reading, execution, attempt.path)
         counts: dict[str, Manifest | None] = {}
         if folders:
-            counting = CountJob(
-                reading=reading.only('train'),
-                folders=[*folders.values()],
-                execution=execution,
-                sample=job.sample,
-            )
-            for folder, result in zip(counting.folders, count_folders(counting, plan), strict=True):
-                manifest_path = StageOutput.of_counts(folder.path).manifest_path
-                counts[folder.path] = result.manifest if result else read_manifest(manifest_path)
+            for apart in job.weighted or [None]:
+                counting = CountJob(
+                    reading=reading.only('train', apart),
+                    folders=[each.within(apart) if apart else each for each in folders.values()],
+                    execution=execution,
+                    sample=job.sample,
+                )
+                part = plan.only('train', apart)
+                if apart:  # a limit is of all lines, and encoding keeps it
+                    part = dataclasses.replace(part, max_rejected=None)
+                counted = count_folders(counting, part)
+                for folder, result in zip(counting.folders, counted, strict=True):
+                    manifest_path = StageOutput.of_counts(folder.path).manifest_path
+                    counts[folder.path] = (
+                        result.manifest if result else read_manifest(manifest_path)
+                    )
             keep('the counts')
         counted_at = time.monotonic()
         records = []
         for side, name in names.items():
             assert learning is not None  # a scheme that learns nothing has no such names
             search = VocabularySearch(
-                find_counts([folders[side].path]),
+                _counts_of(job, folders[side]),
                 learning,
                 name,
                 execution.engine,
@@ -95,15 +103,17 @@ def build_stage(job: BuildJob) -> Manifest | None:
                 attempt.path, job.output,
             )  # fmt: skip
         stats = made[0]
-        trained_on = tuple(text for text in stats.inputs if text.split == 'train')
+        trained_on = [text for text in stats.inputs if text.split == 'train']
         samples: list[SampleRecord] = []
-        for path, counted in counts.items():
-            if counted is None or counted.inputs != trained_on:
+        for folder in folders.values():
+            paths_of_side = [folder.within(name).path for name in job.weighted] or [folder.path]
+            made_of_side = [each for path in paths_of_side if (each := counts[path])]
+            if [text for each in made_of_side for text in each.inputs] != trained_on:
                 raise InputError(
-                    f'the training files have changed since {path} was counted; run again '
+                    f'the training files have changed since {folder.path} was counted; run again '
                     'with --overwrite when nothing writes to them any more'
                 )
-            samples += counted.sample
+            samples += [record for each in made_of_side for record in each.sample]
         manifest = dataset_manifest(
             key,
             reading.corpus,
@@ -137,3 +147,11 @@ def build_stage(job: BuildJob) -> Manifest | None:
     output.warn_rejected(result.rejected)
     log_sample(result.manifest)
     return result.manifest
+
+
+def _counts_of(job: BuildJob, folder: CountsFolder) -> CountFiles:
+    """Returns the counts of a side; of each dataset if these have weights."""
+    if not job.weighted:
+        return find_counts([folder.path])
+    paths = [folder.within(name).path for name in job.weighted]
+    return find_counts(paths, [*job.weighted.values()], job.weights.temperature)

@@ -64,18 +64,25 @@ _MERGING = 'merging counts'
 
 
 def count_stage(job: CountJob) -> Manifest | None:
-    """Counts the training lines' tokens into COUNTS folders; raises as `count_folders`.
+    """Counts the training lines' tokens into COUNTS folders, dataset by dataset; raises as `count_folders`.
 
-    Returns the manifest of the first that was made; None if all were there.
+    Returns the manifest of the first that was made, with the lines and files of all datasets; None if all
+    were there.
     """
-    results = count_folders(job)
+    results = [result for part in job.parts for result in count_folders(part)]
     made = [result.manifest for result in results if result is not None]
     for folder, result in zip(job.folders, results, strict=True):
         if result is not None:
             StageOutput.of_counts(folder.path).warn_rejected(result.rejected)
-    if made:
-        log_sample(made[0])
-    return made[0] if made else None
+    if not made:
+        return None
+    log_sample(made[0])
+    if not job.folders[0].dataset:
+        return made[0]
+    tallies = {tally.dataset: tally for each in made for tally in each.datasets}
+    files = tuple(file for each in made for file in each.files)
+    tokens = sum(each.tokens or 0 for each in made)
+    return dataclasses.replace(made[0], lines=(*tallies.values(),), files=files, tokens=tokens)
 
 
 def count_folders(job: CountJob, planned: ReadPlan | None = None) -> list[StageResult | None]:
@@ -86,8 +93,8 @@ def count_folders(job: CountJob, planned: ReadPlan | None = None) -> list[StageR
 
     Args:
         job: what is counted.
-        planned: the work items, if another stage has cut them already. That stage reads the same
-            lines and keeps the rejected ones, so they are not kept here.
+        planned: the work items of these lines, if another stage has cut them already. That stage reads
+            the same lines and keeps the rejected ones, so they are not kept here.
 
     Raises:
         InputError: a line that cannot be used, an empty corpus or sample, or a folder with another
@@ -106,7 +113,7 @@ def count_folders(job: CountJob, planned: ReadPlan | None = None) -> list[StageR
         ]
         execution, first = job.execution, missing[0][2]
         if planned is not None:
-            plan = planned.only('train')
+            plan = planned
         else:
             plan = plan_reading(job.reading, execution, first)
         sides = frozenset(side for folder in job.folders for side in folder.sides)

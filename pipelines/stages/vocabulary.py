@@ -79,6 +79,7 @@ def vocabulary_stage(job: VocabJob) -> Manifest | None:
             rounds,
             job.scheme,
             execution.memory_bytes,
+            job.parity,
         )
         record = learn(search, 'both', attempt.path, job.tokenizer_folder)
         return [StageResult(dataclasses.replace(manifest, vocabularies=(record,)), rejected)]
@@ -90,6 +91,7 @@ def vocabulary_stage(job: VocabJob) -> Manifest | None:
         kernels=['learning'] if isinstance(source, CountFiles) else ['counting', 'learning'],
         work=WorkFolder(execution.work, output.folder),
         kept=[rounds],
+        read=[text.path for text in job.parity],
     )
     if result is None:
         return None
@@ -129,10 +131,13 @@ def learn(
     written = os.path.join(path, search.label)
     filesystem.write_bytes(written, stored)
     beside: tuple[OutputFile, ...] = ()
+    for ending, data in scheme.files_beside(vocabulary, search.options).items():
+        filesystem.write_bytes(written + ending, data)
+        beside += (file_entry(search.label + ending, data),)
     if with_ids and (name := scheme.entries_name(search.label)):
         entries = scheme.entries(vocabulary, read_counts(search.counts))
         filesystem.write_bytes(os.path.join(path, name), entries)
-        beside = (file_entry(name, entries),)
+        beside += (file_entry(name, entries),)
         vocabulary = scheme.parse(stored, written, filesystem.read_if_there)
     for name, data in scheme.tokenizer_files(vocabulary).items():
         relative = path_in_folder(tokenizer_folder, name)

@@ -121,6 +121,20 @@ def test_min_counts_that_may_come_are_learned_in_one_job(tmp_path, search):
     assert near.jobs == 2 and runs.jobs <= 5
 
 
+@pytest.mark.parametrize('bounds', [(2, 3), (8, 9)])
+def test_the_search_may_end_below_its_lowest_min_count(tmp_path, bounds):
+    # As TensorFlow Text's bisection does, where the last vocabulary but one was too small.
+    counts = sample_counts()
+    options = dataclasses.replace(OPTIONS, vocab_size=10_000, min_count_range=bounds)
+    table = TokenTable.from_items([*counts.items(), ('shared', 5)])
+    memory = learn_wordpieces(table, options, lambda *_: None)
+    learner = on_beam(tmp_path, write_counts(tmp_path, counts, 1, SHARED), Runs(), options)
+    learned = search_pieces(learner.build, learner.bounds, options, lambda *_: None)
+    assert learned.tried[-1][0] == bounds[0] - 1
+    assert learned.tried == memory.tried
+    assert learned.subtokens == memory.vocabulary.pieces
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('seed', range(4))
 def test_a_kill_after_any_file_changes_no_piece(tmp_path, seed, monkeypatch):

@@ -32,6 +32,7 @@ from tokcore.bpe.model import merge_work
 from tokcore.bpe.model_kernels import SHORT, merge_long, merge_short
 from tokcore.bpe.options import MOST_CELLS, BpeRules
 from tokcore.bpe.trainer import LearnedMerges, Learning, count_cells, first_symbols
+from tokcore.bpe.trainer_kernels import may_join
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
@@ -94,7 +95,7 @@ class NewMerges:
 
     pairs: np.ndarray  # int64[merges], left << 32 | right, in order
     products: np.ndarray  # int64[merges], the symbol that replaces each
-    units: np.ndarray  # int32[symbols], the length of all symbols in bytes or characters
+    units: np.ndarray  # int64[symbols], of `Learning`
     max_piece_length: int | None  # of `BpeRules`
 
     @classmethod
@@ -430,12 +431,10 @@ def _write_pairs(data, offsets, counts, word, units, max_piece_length, pairs, we
         left = np.int64(-1)
         while position < end:
             right, position = read_varint(data, position)
-            if left >= 0:
-                length = np.int64(units[left]) + units[right]
-                if length < max_piece_length or length == 2:
-                    pairs[size] = left << 32 | right
-                    weights[size] = counts[word]
-                    size += 1
+            if left >= 0 and may_join(units[left], units[right], max_piece_length):
+                pairs[size] = left << 32 | right
+                weights[size] = counts[word]
+                size += 1
             left = right
         word += 1
     return word, size

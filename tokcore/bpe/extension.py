@@ -7,7 +7,9 @@ already keeps its id. So an old vocabulary that was learned with the same tokens
 one of the larger size that would have been learned at once.
 
 The text may also be cut by nothing (`none`): the old merges are made over whole lines, and the further
-ones reach across blanks, as in SuperBPE's second stage.
+ones reach across blanks, as in SuperBPE's second stage (arXiv 2503.13423). As in the trainer of its
+authors, no further merge results in a string with more than four words, which are its parts between
+spaces, or with a colon before a space.
 """
 
 from __future__ import annotations
@@ -19,9 +21,16 @@ import numpy as np
 
 from tokcore.bpe.options import BpeRules
 from tokcore.bpe.trainer import FirstSymbols, LearnedMerges, Learning
+from tokcore.bpe.trainer_kernels import (
+    BEGINS_BLANK,
+    COLON_BLANK,
+    ENDS_BLANK,
+    ENDS_COLON,
+    MOST_WORDS,
+)
 from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.encoder import RowEncoder
+from tokcore.encoding.encoder import EncodedSide, RowEncoder
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import write_varints
 from tokcore.text.byte_level import ALPHABET, BYTE_TO_CHARACTER, CHARACTER_TO_BYTE, token_bytes
@@ -51,7 +60,7 @@ def extend_merges(
     Raises:
         OverflowError, InputError: as `learn_merges`.
     """
-    learning = Learning(symbols_of_pieces(old.pieces), rules)
+    learning = Learning(symbols_of_pieces(old.pieces, rules), rules)
     words = _segmented(table, old)
     learning.merge_words(words, learning.min_count, on_merges)
     learned = learning.learned()
@@ -65,7 +74,7 @@ def begin_extension(old: BpeVocabulary, rules: BpeRules) -> Learning:
         old: has no `reason_against_rounds`.
         rules: `merges` counts the old ones too.
     """
-    learning = Learning(symbols_of_pieces(old.pieces), rules)
+    learning = Learning(symbols_of_pieces(old.pieces, rules), rules)
     learning.resume(*old_merges(old))
     return learning
 
@@ -112,17 +121,18 @@ def _with_merges(
     return dataclasses.replace(old, entries=entries, merges=(*old.merges, *merges))
 
 
-def check_extensible(old: object, path: str) -> BpeVocabulary:
-    """Returns a vocabulary if further merges can be learned on top of it.
-
-    Raises:
-        InputError: it is not of byte-level BPE, or has no entries for some bytes of UTF-8.
-    """
+def check_byte_level(old: object, path: str) -> BpeVocabulary:
+    """Returns a vocabulary; raises InputError if it is not of byte-level BPE."""
     if not isinstance(old, BpeVocabulary) or not old.parts.byte_level:
         raise InputError(
-            f'{path} is not a vocabulary of byte-level BPE, which --extend needs; give '
+            f'{path} is not a vocabulary of byte-level BPE, which --extend and --shrink need; give '
             'a tokenizer.json of that kind'
         )
+    return old
+
+
+def check_extensible(old: BpeVocabulary, path: str) -> BpeVocabulary:
+    """Returns a vocabulary; raises InputError if it has no entries for some bytes of UTF-8."""
     missing = [byte for byte in _BYTES_OF_UTF8 if BYTE_TO_CHARACTER[byte] not in old.entries]
     if missing:
         raise InputError(
@@ -131,21 +141,40 @@ def check_extensible(old: object, path: str) -> BpeVocabulary:
     return old
 
 
-def symbols_of_pieces(pieces: Sequence[str]) -> FirstSymbols:
+def symbols_of_pieces(pieces: Sequence[str], rules: BpeRules) -> FirstSymbols:
     """Returns the pieces of a vocabulary, all bytes of UTF-8 among them, as the symbols to begin with."""
     strings = tuple(
         token_bytes(piece) if CHARACTER_TO_BYTE.keys() >= {*piece} else b'' for piece in pieces
     )
-    lengths = np.array([len(string) for string in strings], np.int32)
+    shape = _superword_units if rules.superwords else len
+    units = np.array([shape(string) for string in strings], np.int64)
     numbers = {piece: id_ for id_, piece in enumerate(pieces)}
     ids = np.array([numbers.get(BYTE_TO_CHARACTER[byte], -1) for byte in range(256)], np.int32)
-    return FirstSymbols(tuple(pieces), strings, lengths, ids, '', len(ALPHABET))
+    return FirstSymbols(tuple(pieces), strings, units, ids, '', len(ALPHABET))
+
+
+def _superword_units(string: bytes) -> int:
+    """Returns the units of a string; see `joined_units`."""
+    words = sum(map(bool, string.split(b' ')))
+    return (
+        len(string)
+        | min(words, MOST_WORDS + 1) << 32
+        | string.startswith(b' ') * BEGINS_BLANK
+        | string.endswith(b' ') * ENDS_BLANK
+        | string.endswith(b':') * ENDS_COLON
+        | (b': ' in string) * COLON_BLANK
+    )
+
+
+def encoded_tokens(table: TokenTable, vocabulary: BpeVocabulary) -> EncodedSide:
+    """Returns the ids of each token of a table."""
+    side = Side(table.data, table.offsets[:-1], table.offsets[1:])
+    return RowEncoder(RowTokens(), vocabulary.model).encode_side(side)
 
 
 def _segmented(table: TokenTable, old: BpeVocabulary) -> TokenTable:
     """Returns the tokens as words of the old entries; see `FirstSymbols.words`."""
-    side = Side(table.data, table.offsets[:-1], table.offsets[1:])
-    encoded = RowEncoder(RowTokens(), old.model).encode_side(side)
+    encoded = encoded_tokens(table, old)
     ids = encoded.ids.astype(np.int64)
     sizes = np.ones(len(ids), np.int64)
     for bits in range(_SEVEN_BITS, 32, _SEVEN_BITS):

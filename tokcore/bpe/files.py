@@ -99,7 +99,8 @@ def parse_bpe_file(data: bytes, path: str, read: ReadBeside = read_if_there) -> 
         return NmtVocabulary(parse_nmt_codes(data, path), _entries(path, read), path)
     raise InputError(
         f'{path} is not a vocabulary of byte pair encoding; give a tokenizer.json, a vocab.json with '
-        "its merges.txt beside it, or codes, whose first line is '#version: 0.2'"
+        "its merges.txt beside it, or codes, whose first line is '#version: 0.2' (for ranks, "
+        '`tokbeam export FILE --to huggingface` makes a tokenizer.json)'
     )
 
 

@@ -21,6 +21,7 @@ from tokcore.options import (
     option,
     path,
     positive,
+    recorded,
     special_tokens_option,
 )
 
@@ -99,6 +100,18 @@ class BpeOptions(LearningOptions):
         unrecorded_default=True,
     )
 
+    shrink: str | None = option(
+        'keep the fewest entries of this vocabulary of byte-level BPE, as --extend takes it, with which no '
+        'token changes its pieces, or the --vocab-size most used; OUTPUT.ids.npy and OUTPUT.ids.json have the '
+        'old and new ids',
+        path,
+        'FILE',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+        implies=('scheme', 'bpe'),
+    )
+
     learner: Learner = option(
         'memory: from all tokens in this process; beam: on the workers, in rounds; auto: in memory '
         'where they fit, else in rounds, on the workers of a cluster or with files of words here '
@@ -108,6 +121,11 @@ class BpeOptions(LearningOptions):
     )
 
     def __post_init__(self):
+        if self.shrink is not None:
+            for name in recorded(self).keys() - {'shrink', 'vocab_size'}:
+                if getattr(self, name):
+                    raise InputError(f'{flag(name)} cannot go with --shrink; leave it out')
+            return
         if (self.vocab_size is None) == (self.merges is None):
             wrong = 'is missing' if self.merges is None else 'and --merges say both when to end'
             raise InputError(f'--vocab-size {wrong}; give it or --merges, and not both')
@@ -130,26 +148,30 @@ class BpeOptions(LearningOptions):
 
     @property
     def size_label(self) -> str:
-        return f'merges-{self.merges}' if self.vocab_size is None else str(self.vocab_size)
+        of_merges = 'shrunk' if self.merges is None else f'merges-{self.merges}'
+        return of_merges if self.vocab_size is None else str(self.vocab_size)
+
+    @property
+    def endings_beside(self) -> tuple[str, ...]:
+        return () if self.shrink is None else ('.ids.npy', '.ids.json')
 
     def for_manifest(self) -> dict[str, object]:
         options = super().for_manifest()
-        if self.extend is not None:
+        for name in options.keys() & {'extend', 'shrink'}:
             # The content identifies the vocabulary; a path does not.
             digest = hashlib.sha256()
-            for path in self.extended_files:
-                digest.update(read_vocabulary_file(path))
-            options['extend'] = digest.hexdigest()
+            for file in self.old_files:
+                digest.update(read_vocabulary_file(file))
+            options[name] = digest.hexdigest()
         return options
 
     @property
-    def extended_files(self) -> tuple[str, ...]:
-        """The files of the vocabulary that `extend` names, a file or a folder; the main one first."""
+    def old_files(self) -> tuple[str, ...]:
+        """The files of the vocabulary that `extend` or `shrink` names, a file or a folder; the main one first."""
         from tokcore.bpe.files import files_of_vocabulary
 
-        if self.extend is None:
-            return ()
-        return files_of_vocabulary(local_vocabulary(self.extend).path)
+        old = self.extend or self.shrink
+        return () if old is None else files_of_vocabulary(local_vocabulary(old).path)
 
     def rules(self, preset: str) -> BpeRules:
         """Returns a preset's rules, with these options in place of its own.
@@ -202,6 +224,8 @@ class BpeRules:
             even if there are more.
         total_symbols: `merges` includes the characters within words and those at their ends, as
             subword-nmt counts them.
+        superwords: pairs are not merged if the result has a colon before a space, or more than four
+            words, which are its parts between spaces (SuperBPE).
     """
 
     ties: Ties = 'smallest-ids'
@@ -214,6 +238,7 @@ class BpeRules:
     merges: int | None = None
     vocab_size: int | None = None
     total_symbols: bool = False
+    superwords: bool = False
 
 
 PRESETS = {

@@ -306,6 +306,10 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             self.normalizer  # noqa: B018 - it raises the error
         if options.extend is not None:
             self.old_vocabulary(options)
+        if options.shrink is not None and self._old(options)[1].rules.byte_fallback:
+            raise InputError(
+                f'{options.shrink} has byte_fallback, which --shrink does not know; give another'
+            )
 
     def old_vocabulary(self, options: BpeOptions) -> BpeVocabulary:
         """Returns the vocabulary that `--extend` names, with the patterns that the result has.
@@ -313,7 +317,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         Raises:
             InputError: it cannot be extended by tokens of this scheme, or is as large as wanted.
         """
-        path, old = self._extensible(options)
+        path, old = self._old(options)
         size = options.vocab_size
         if size is not None and size < old.vocab_size:
             raise InputError(
@@ -323,28 +327,37 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             return old
         return dataclasses.replace(old, parts=old.parts.with_whole_texts())
 
-    def _extensible(self, options: BpeOptions) -> tuple[str, BpeVocabulary]:
-        """Returns the file and the vocabulary that `--extend` names; raises InputError for others."""
-        from tokcore.bpe.extension import check_extensible
+    def _old(self, options: BpeOptions) -> tuple[str, BpeVocabulary]:
+        """Returns the file and the vocabulary that options name; raises InputError for others."""
+        from tokcore.bpe.extension import check_byte_level, check_extensible
 
-        path = options.extended_files[0]
-        return path, check_extensible(self.parse(read_vocabulary_file(path), path), path)
+        path = options.old_files[0]
+        old = check_byte_level(self.parse(read_vocabulary_file(path), path), path)
+        return path, old if options.extend is None else check_extensible(old, path)
 
     def for_learning(self, options: BpeOptions) -> BpeScheme:
-        if options.extend is None:
+        if not options.old_files:
             return self
-        path, old = self._extensible(options)
+        path, old = self._old(options)
         configured = self.configured_for(old)
-        if self.patterns == ('none',):
+        if self.patterns == ('none',) and options.extend is not None:
             configured = dataclasses.replace(configured, pattern=(), pre_tokenizer_kind='none')
         if self.rules == configured.rules and self.preset not in CODES:
             return self
-        if self in (SCHEME, BpeScheme(pre_tokenizer_kind='none')):
+        lines = BpeScheme(pre_tokenizer_kind='none')
+        if self == SCHEME or (self == lines and options.extend is not None):
             return configured
         raise InputError(
             f'{path} is for {configured.rules}, and the options give {self.rules}; leave them out, or give '
-            '--pre-tokenizer none alone, for merges across tokens'
+            '--pre-tokenizer none alone with --extend, for merges across tokens'
         )
+
+    def files_beside(self, vocabulary: AnyVocabulary, options: BpeOptions) -> Mapping[str, bytes]:
+        if options.shrink is None or not isinstance(vocabulary, BpeVocabulary):
+            return {}
+        from tokcore.bpe.shrinking import id_maps
+
+        return dict(zip(options.endings_beside, id_maps(self._old(options)[1], vocabulary)))
 
     def learn(
         self, table: TokenTable, options: BpeOptions, report: Progress
@@ -352,7 +365,11 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         from tokcore.bpe.trainer import learn_merges
 
         self.check(options)
-        rules = options.rules(self.preset)
+        if options.shrink is not None:
+            from tokcore.bpe.shrinking import shrink
+
+            return Learned(shrink(table, self._old(options)[1], options.vocab_size))
+        rules = self.rules_of_merges(options)
         with reported_merges(rules, report) as on_merges:
             if options.extend is None:
                 return self.learned_from(learn_merges(table, rules, on_merges), options)
@@ -362,9 +379,37 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             extended = extend_merges(table, old, rules, on_merges)
             return Learned(extended, smallest_size=old.vocab_size)
 
+    def learn_with_parity(
+        self,
+        tables: Sequence[TokenTable],
+        dev_tables: Sequence[TokenTable],
+        options: BpeOptions,
+        report: Progress,
+    ) -> Learned[AnyVocabulary]:
+        """Learns from a table of each language and one of its development text; see `parity`."""
+        from tokcore.bpe.parity import learn_parity_merges
+
+        rules = options.rules(self.preset)
+        with reported_merges(rules, report) as on_merges:
+            merges = learn_parity_merges(tables, dev_tables, rules, on_merges)
+            return self.learned_from(merges, options)
+
+    def reason_against_parity(self, options: BpeOptions) -> str | None:
+        """Returns why `learn_with_parity` cannot learn with these options; None if it can."""
+        if self.preset in CODES:
+            return f'is for bytes, and --preset {self.preset} has characters; give another preset'
+        for name in ('extend', 'shrink'):
+            if getattr(options, name) is not None:
+                return f'learns all merges; leave out --{name}'
+        if options.learner == 'beam':
+            return 'needs all tokens in memory for each merge, and not on Beam; leave out --learner'
+        return None
+
     def reason_against_rounds(self, options: BpeOptions) -> str | None:
         from tokcore.bpe.cutting import reason_against_cutting
 
+        if options.shrink is not None:
+            return 'nothing is learned with --shrink'
         if options.extend is not None:
             from tokcore.bpe import extension
 
@@ -394,9 +439,14 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             learned = learn_by_cutting(tables, rules, most_cells, folder, on_merges, begun=begun)
             return self.learned_from(learned, options)
 
+    def rules_of_merges(self, options: BpeOptions) -> BpeRules:
+        """Returns the rules of learning; merges across the words of an old vocabulary make superwords."""
+        superwords = options.extend is not None and self.patterns == ('none',)
+        return dataclasses.replace(options.rules(self.preset), superwords=superwords)
+
     def rules_in_rounds(self, options: BpeOptions) -> BpeRules:
         """Returns the rules of learning in rounds, where merges of an old vocabulary count too."""
-        rules = options.rules(self.preset)
+        rules = self.rules_of_merges(options)
         if options.extend is None or rules.merges is None:
             return rules
         old = self.old_vocabulary(options)

@@ -128,7 +128,7 @@ class FirstSymbols:
     Attributes:
         entries: by id, as files spell them.
         strings: by id, the UTF-8 or the bytes of each; b'' if no word can have it.
-        units: int32[n], 1 for bytes and characters, else 0.
+        units: int64[n], of `Learning`: 1 for bytes and characters, else 0.
         ids: int32[256], the symbol of each byte; or int32[2, code points], that of each character
             within a word and at its end, -1 where it is left out of words.
         characters: as of `LearnedMerges`.
@@ -222,7 +222,7 @@ def symbols_of_characters(occur: np.ndarray, totals: np.ndarray, rules: BpeRules
 
 
 def _units(ids: np.ndarray, symbols: int) -> np.ndarray:
-    units = np.zeros(symbols, np.int32)
+    units = np.zeros(symbols, np.int64)
     units[ids[ids >= 0]] = 1
     return units
 
@@ -234,7 +234,8 @@ class Learning:
         first: the symbols before any merge.
         rules: which pair is merged next, and when training ends.
         strings: the string of each symbol, in bytes; b'' if no word can have it.
-        units: int32[symbols], the length of each in bytes or characters; 0 while no word has it.
+        units: int64[symbols], the length of each in bytes or characters, 0 while no word has it, and more
+            for superwords; see `joined_units`.
         pairs: int64[merges], left << 32 | right of each merge.
         counts: int64[merges], of each pair when it was merged.
         min_count: pairs that occur less often are never merged.
@@ -274,7 +275,7 @@ class Learning:
         if self.is_complete:
             return
         before = len(self.pairs)
-        trainer = _Trainer(words, self, min_count, self._max_merges - before)
+        trainer = Trainer(words, self, min_count, self._max_merges - before)
         trainer.train(lambda merges: on_merges(before + merges) if on_merges else None)
         trainer.store(self)
 
@@ -289,8 +290,8 @@ class Learning:
                 ids[string] = len(self.strings)
                 self.strings.append(string)
                 units.append(0)
-            units[ids[string]] = units[left] + units[right]
-        self.units = np.array(units, np.int32)
+            units[ids[string]] = kernels.joined_units(units[left], units[right])
+        self.units = np.array(units, np.int64)
         self.pairs, self.counts = pairs, counts
 
     def products(self, pairs: np.ndarray) -> np.ndarray:
@@ -324,8 +325,11 @@ def _spelled(string: bytes, rules: BpeRules) -> str:
     return spelled(string) if rules.byte_level else string.decode()
 
 
-class _Trainer:
-    """The words, and the pairs and counts that merges update."""
+class Trainer:
+    """The words, and the pairs and counts that merges update.
+
+    Either `train` makes all merges, or `list_all` begins, and each call of `merge` makes one.
+    """
 
     def __init__(self, words: TokenTable, learning: Learning, min_count: int, max_merges: int):
         rules = self._rules = learning.rules
@@ -367,16 +371,58 @@ class _Trainer:
                 case kernels.EXHAUSTED | kernels.DUPLICATE_SYMBOL:
                     compact_cells(self._words, self._symbols, state)
                     has_pairs = self._list_pairs(lower_threshold=reason == kernels.EXHAUSTED)
-                case kernels.SYMBOLS_FULL:
-                    self._grow_symbols()
-                case kernels.PAIRS_FULL:
-                    self._grow_pairs()
-                case kernels.OCCURRENCES_FULL:
-                    self._grow_occurrences()
-                case _:
+                case kernels.PAUSED:
                     self._grow_merges()
                     on_merges(int(state[kernels.MERGES]))
+                case _:
+                    self._grow(reason)
         on_merges(int(state[kernels.MERGES]))
+
+    def list_all(self) -> None:
+        """Lists all pairs, so that any of them can be merged."""
+        self._config = self._config._replace(threshold=1)
+        self._list_pairs(lower_threshold=False)
+
+    def most_frequent(self) -> tuple[int, int]:
+        """Returns the pair to merge next, as in `Learning.pairs`, and its count; (-1, 0) if there is none."""
+        index = kernels.most_frequent(
+            self._words, self._symbols, self._pairs, self._queue, self._config, self._state
+        )
+        return (self._pairs.keys[index], self._pairs.counts[index]) if index >= 0 else (-1, 0)
+
+    def merge(self, pair: int) -> int:
+        """Merges a pair, which need not occur; returns by how many symbols the text is shorter."""
+        while True:
+            reason, fewer = kernels.merge_pair(
+                pair, self._words, self._symbols, self._pairs, self._queue, self._neighbors,
+                self._config, self._state,
+            )  # fmt: skip
+            if reason == kernels.DUPLICATE_SYMBOL:
+                compact_cells(self._words, self._symbols, self._state)
+                self._list_pairs(lower_threshold=False)
+            elif reason != kernels.PAUSED:
+                self._grow(reason)
+                continue
+            return int(fewer)
+
+    @property
+    def size(self) -> int:
+        """How many symbols there are."""
+        return int(self._state[kernels.SYMBOLS])
+
+    @property
+    def added(self) -> list[bytes]:
+        """The strings of the symbols that merges have added."""
+        return self._strings(range(self._first, self.size))
+
+    def _grow(self, reason: int) -> None:
+        match reason:
+            case kernels.SYMBOLS_FULL:
+                self._grow_symbols()
+            case kernels.PAIRS_FULL:
+                self._grow_pairs()
+            case _:
+                self._grow_occurrences()
 
     def _list_pairs(self, lower_threshold: bool) -> bool:
         """Counts all pairs and lists those above the threshold; returns whether there are any."""
@@ -462,9 +508,9 @@ class _Trainer:
 
     def store(self, learning: Learning) -> None:
         """Adds the merges and their results to what is learned."""
-        symbols, merges = int(self._state[kernels.SYMBOLS]), int(self._state[kernels.MERGES])
-        learning.strings += self._strings(range(self._first, symbols))
-        learning.units = self._symbols.units[:symbols].copy()
+        merges = int(self._state[kernels.MERGES])
+        learning.strings += self.added
+        learning.units = self._symbols.units[: self.size].copy()
         learning.pairs = np.concatenate([learning.pairs, self._merges.pairs[:merges]])
         learning.counts = np.concatenate([learning.counts, self._merges.counts[:merges]])
 
@@ -510,13 +556,12 @@ def _lay_out(
             f'the distinct tokens have {size:,} symbols and borders, but merges are learned from fewer '
             'than 2^31; leave out the rarest tokens'
         )
-    symbols_at_once = min(most_symbols, len(lengths) + size)
     for dtype in _CELLS:
         inside, first_index = np.iinfo(dtype).max - 1, (np.iinfo(dtype).max + 1) // 2
         large = words.counts >= first_index
         counts = words.counts[large]
         # A number more is for what `ALIAS` stands for.
-        if len(counts) <= first_index and symbols_at_once + 1 < inside:
+        if len(counts) <= first_index and max(most_symbols, len(lengths)) + 1 < inside:
             break
     weights = words.counts.astype(dtype)
     weights[large] = first_index + np.arange(len(counts))

@@ -49,6 +49,11 @@ _CELLS_AHEAD = 16
 _PAIRS_AHEAD = 8
 """Neighbors between asking for the slots of their pairs and reading them."""
 
+MOST_WORDS, _WORDS = 4, 7
+BEGINS_BLANK, ENDS_BLANK, ENDS_COLON, COLON_BLANK = (1 << bit for bit in range(35, 39))
+"""What units say of a string: whether it begins or ends with a space, ends with a colon, and has a colon
+before a space."""
+
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 _0, _1, _8, _32 = (np.uint64(number) for number in (0, 1, 8, 32))
 _RIGHT = (1 << 32) - 1
@@ -71,7 +76,9 @@ class Symbols(NamedTuple):
     strings: np.ndarray  # uint8: all strings, and a margin
     starts: np.ndarray  # int64: where its string starts in `strings`
     lengths: np.ndarray  # int32: of the string; 0 if no word can have it
-    units: np.ndarray  # int32: its length in bytes or characters; 0 while no word has it
+    units: (
+        np.ndarray
+    )  # int64: its length in bytes or characters; 0 while no word has it; see `joined_units`
     spans: np.ndarray  # int32: its cells
     prefixes: np.ndarray  # uint64: its first eight bytes, big-endian
     slots: np.ndarray  # int32[2^k], a hash table by string: symbol + 1, or 0
@@ -138,49 +145,67 @@ def merge_pairs(words, symbols, pairs, queue, neighbors, merges, config, state):
             return DONE
         if state[MERGES] >= config.pause_at:
             return PAUSED
-        index = _most_frequent(words, symbols, pairs, queue, config, state)
+        index = most_frequent(words, symbols, pairs, queue, config, state)
         if index < 0:
             return EXHAUSTED
-        full = _full_array(index, pairs, queue, symbols, neighbors, state)
-        if full == OCCURRENCES_FULL:
-            state[OCCURRENCES] = _compact_occurrences(words, symbols, pairs, state[PAIRS])
-        if full != PAUSED:
-            return full
         pair, count = pairs.keys[index], pairs.counts[index]
-        merged, is_new = _merged_symbol(pair, symbols, state)
+        reason, _ = merge_pair(pair, words, symbols, pairs, queue, neighbors, config, state)
+        if reason != PAUSED and reason != DUPLICATE_SYMBOL:
+            return reason
         merges.pairs[state[MERGES]] = pair
         merges.counts[state[MERGES]] = count
         state[MERGES] += 1
-        _pop(queue, state[QUEUED], symbols, config.ties)
-        state[QUEUED] -= 1
-        occurrences, before, after, doubles, double_count = _merge_occurrences(
-            index, merged, words, symbols, pairs, neighbors
-        )
-        sizes = (before, after)
-        if not is_new:
-            _reset(sizes, neighbors)
-            return DUPLICATE_SYMBOL
-        first = state[PAIRS]
-        doubles_start = np.int64(-1)
-        if doubles:
-            neighbors.sums[AFTER, _left_of(pair), 1] -= doubles
-            neighbors.sums[AFTER, _left_of(pair), 0] -= double_count
-            _subtract(pair_of(_right_of(pair), _left_of(pair)), double_count, pairs)
-            doubles_start = add_pair(
-                merged, merged, double_count, doubles, symbols, pairs, config, state
-            )
-        _update_counts(pair, merged, sizes, symbols, pairs, neighbors, config, state)
-        pairs.counts[index] = 0
-        if state[PAIRS] > first:
-            span = (pairs.starts[index], occurrences)
-            _list_occurrences(span, merged, doubles_start, words, symbols, pairs, neighbors)
-            for added in range(first, state[PAIRS]):
-                _push_pair(added, words, symbols, pairs, queue, config, state)
-        _reset(sizes, neighbors)
+        if reason == DUPLICATE_SYMBOL:
+            return reason
 
 
 @kernel_without_allocation
-def _most_frequent(words, symbols, pairs, queue, config, state):
+def merge_pair(pair, words, symbols, pairs, queue, neighbors, config, state):
+    """Merges a pair, which is listed or does not occur; returns why it stopped, and the count merged.
+
+    `PAUSED` says that the pair is merged. Its entry stays in the queue, with a count that is out of date.
+    """
+    index = _index_of(pair, pairs)
+    if index < 0 or pairs.counts[index] == 0:
+        if _symbols_are_full(pair, symbols, state):
+            return SYMBOLS_FULL, np.int64(0)
+        _merged_symbol(pair, symbols, state)
+        return PAUSED, np.int64(0)
+    full = _full_array(index, pairs, queue, symbols, neighbors, state)
+    if full == OCCURRENCES_FULL:
+        state[OCCURRENCES] = _compact_occurrences(words, symbols, pairs, state[PAIRS])
+    if full != PAUSED:
+        return full, np.int64(0)
+    merged, is_new = _merged_symbol(pair, symbols, state)
+    occurrences, before, after, doubles, double_count, total = _merge_occurrences(
+        index, merged, words, symbols, pairs, neighbors
+    )
+    sizes = (before, after)
+    if not is_new:
+        _reset(sizes, neighbors)
+        return DUPLICATE_SYMBOL, total
+    first = state[PAIRS]
+    doubles_start = np.int64(-1)
+    if doubles:
+        neighbors.sums[AFTER, _left_of(pair), 1] -= doubles
+        neighbors.sums[AFTER, _left_of(pair), 0] -= double_count
+        _subtract(pair_of(_right_of(pair), _left_of(pair)), double_count, pairs)
+        doubles_start = add_pair(
+            merged, merged, double_count, doubles, symbols, pairs, config, state
+        )
+    _update_counts(pair, merged, sizes, symbols, pairs, neighbors, config, state)
+    pairs.counts[index] = 0
+    if state[PAIRS] > first:
+        span = (pairs.starts[index], occurrences)
+        _list_occurrences(span, merged, doubles_start, words, symbols, pairs, neighbors)
+        for added in range(first, state[PAIRS]):
+            _push_pair(added, words, symbols, pairs, queue, config, state)
+    _reset(sizes, neighbors)
+    return PAUSED, total
+
+
+@kernel_without_allocation
+def most_frequent(words, symbols, pairs, queue, config, state):
     """Returns the index of the pair to merge, which stays first in the queue, or -1."""
     while state[QUEUED]:
         index = np.int64(queue.indices[0])
@@ -199,10 +224,7 @@ def _most_frequent(words, symbols, pairs, queue, config, state):
 @kernel_without_allocation
 def _full_array(index, pairs, queue, symbols, neighbors, state):
     """Returns which array may be too small for the next merge, or `PAUSED`."""
-    pair = pairs.keys[index]
-    length = np.int64(symbols.lengths[_left_of(pair)]) + symbols.lengths[_right_of(pair)]
-    room = len(symbols.strings) - WIDE_BYTES
-    if state[SYMBOLS] == len(symbols.starts) or state[STRING_BYTES] + length > room:
+    if _symbols_are_full(pairs.keys[index], symbols, state):
         return SYMBOLS_FULL
     occurrences = pairs.ends[index] - pairs.starts[index]
     if state[OCCURRENCES] + 2 * occurrences > len(pairs.occurrences):
@@ -210,6 +232,13 @@ def _full_array(index, pairs, queue, symbols, neighbors, state):
     if state[PAIRS] + 2 * min(occurrences, state[SYMBOLS]) + 1 > len(queue.counts):
         return PAIRS_FULL
     return PAUSED
+
+
+@kernel_without_allocation
+def _symbols_are_full(pair, symbols, state):
+    length = np.int64(symbols.lengths[_left_of(pair)]) + symbols.lengths[_right_of(pair)]
+    room = len(symbols.strings) - WIDE_BYTES
+    return state[SYMBOLS] == len(symbols.starts) or state[STRING_BYTES] + length > room
 
 
 @kernel_without_allocation
@@ -233,7 +262,7 @@ def _merged_symbol(pair, symbols, state):
         state[STRING_BYTES] = end
         state[SYMBOLS] += 1
     left, right = _left_of(pair), _right_of(pair)
-    symbols.units[merged] = symbols.units[left] + symbols.units[right]
+    symbols.units[merged] = joined_units(symbols.units[left], symbols.units[right])
     if not is_new:
         state[ALIAS] = merged
         merged = state[SYMBOLS]
@@ -255,7 +284,8 @@ def _first_occurrence(index, words, symbols, pairs):
 def _merge_occurrences(index, merged, words, symbols, pairs, neighbors):
     """Merges a pair wherever it occurs, and drops stale occurrences from its list.
 
-    Returns (occurrences, symbols before, symbols after, occurrences of X X, their count).
+    Returns (occurrences, symbols before, symbols after, occurrences of X X, their count, the count of
+    all occurrences).
     """
     pair, cells, around, inside = pairs.keys[index], words.cells, neighbors.around, words.inside
     left, right = _left_of(pair), _right_of(pair)
@@ -264,6 +294,7 @@ def _merge_occurrences(index, merged, words, symbols, pairs, neighbors):
     before = after = np.int64(0)
     doubles = np.int64(0)
     double_count = np.int64(0)
+    total = np.int64(0)
     end = pairs.ends[index]
     for i in range(start, end):
         if i + _CELLS_AHEAD < end:
@@ -274,6 +305,7 @@ def _merge_occurrences(index, merged, words, symbols, pairs, neighbors):
             continue
         following = middle + right_span
         count = word_count(np.int64(cells[cell, 1]), words)
+        total += count
         neighbor, next_neighbor = np.int64(cells[cell - 1, 0]), np.int64(cells[following, 0])
         cells[cell, 0] = merged
         cells[middle, 0] = inside
@@ -290,7 +322,7 @@ def _merge_occurrences(index, merged, words, symbols, pairs, neighbors):
         if next_neighbor < inside:
             after = _accumulate_neighbor(AFTER, next_neighbor, count, neighbors, after)
         occurrences += 1
-    return occurrences, before, after, doubles, double_count
+    return occurrences, before, after, doubles, double_count, total
 
 
 @kernel_without_allocation
@@ -526,8 +558,36 @@ def _occurs_at(cell, pair, words, symbols):
 
 @kernel_without_allocation
 def may_merge(left, right, symbols, max_piece_length):
-    units = np.int64(symbols.units[left]) + symbols.units[right]
-    return units < max_piece_length or units == 2
+    return may_join(symbols.units[left], symbols.units[right], max_piece_length)
+
+
+@kernel_without_allocation
+def may_join(left, right, max_piece_length):
+    """Whether symbols may be merged, by the units of both."""
+    units = joined_units(left, right)
+    length = units & _RIGHT
+    if units & COLON_BLANK or units >> 32 & _WORDS > MOST_WORDS:
+        return False
+    return length < max_piece_length or length == 2
+
+
+@kernel_without_allocation
+def joined_units(left, right):
+    """Returns the units of the result of a merge, by those of its parts.
+
+    They are its length, and for `BpeRules.superwords` its words, of which none are counted after the
+    fifth, times 2^32, and the four bits above.
+    """
+    units = (left & _RIGHT) + (right & _RIGHT)
+    if left >> 32 == 0:
+        return units
+    words = (left >> 32 & _WORDS) + (right >> 32 & _WORDS)
+    if left & ENDS_BLANK == 0 and right & BEGINS_BLANK == 0:
+        words -= 1
+    if left & ENDS_COLON and right & BEGINS_BLANK:
+        units |= COLON_BLANK
+    units |= min(words, MOST_WORDS + 1) << 32 | (left | right) & COLON_BLANK
+    return units | left & BEGINS_BLANK | right & (ENDS_BLANK | ENDS_COLON)
 
 
 @kernel_without_allocation

@@ -10,6 +10,7 @@ import itertools
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -286,6 +287,25 @@ def concatenate_tables(tables: Sequence[TokenTable]) -> TokenTable:
     offsets = row_offsets(np.concatenate([np.diff(table.offsets) for table in tables]))
     data = np.concatenate([table.data for table in tables])
     return TokenTable(data, offsets, np.concatenate([table.counts for table in tables]))
+
+
+def scale_table(table: TokenTable, factor: Fraction) -> TokenTable:
+    """Returns a table with each count multiplied by a factor and rounded, half to even.
+
+    Raises:
+        OverflowError: a product exceeds 2^63 - 1.
+
+    Examples:
+        >>> table = tokcore.TokenTable.from_items([('the', 3), ('then', 1)])
+        >>> list(scale_table(table, Fraction(3, 2)).items())  # of 4.5 and 1.5
+        [('the', 4), ('then', 2)]
+    """
+    # Exact in Python's integers; distinct counts are few.
+    values, indices = np.unique(table.counts, return_inverse=True)
+    scaled = [round(value * factor) for value in values.tolist()]
+    if scaled and scaled[-1] > LARGEST_COUNT:
+        raise OverflowError(f'a count of {values[-1]} times {float(factor):.6g} exceeds 2^63 - 1')
+    return dataclasses.replace(table, counts=np.array(scaled, np.int64)[indices])
 
 
 def refuse_unstorable(path: str, data: np.ndarray, offsets: np.ndarray, unstorable: str) -> None:

@@ -64,6 +64,13 @@ class TokenTable:
         return (int(high.sum()) << 32) + int(low.sum())
 
     @property
+    def text_bytes(self) -> int:
+        """The bytes of the text that was counted: the sum of length x count, exact also beyond 2^63."""
+        lengths, mask = np.diff(self.offsets), (1 << 21) - 1
+        parts = (np.dot(self.counts >> shift & mask, lengths) for shift in (0, 21, 42))
+        return sum(int(part) << 21 * number for number, part in enumerate(parts))
+
+    @property
     def nbytes(self) -> int:
         """The memory of the three arrays."""
         return self.data.nbytes + self.offsets.nbytes + self.counts.nbytes

@@ -143,6 +143,11 @@ class LearningOptions:
         """How messages call learning on Beam."""
         return 'on Beam'
 
+    @property
+    def endings_beside(self) -> tuple[str, ...]:
+        """The ends of the names of files next to the vocabulary's, which begin with its name."""
+        return ()
+
     def for_manifest(self) -> dict[str, object]:
         """Returns the options that the vocabulary's bytes depend on."""
         return recorded(self)
@@ -258,6 +263,10 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         """The normalizer and the pre-tokenizer, as results record them."""
         parts = (self.normalizer, self.pre_tokenizer)
         return TokenRules(*(Component(part.name, dict(part.options)) for part in parts))
+
+    def files_beside(self, vocabulary: VocabularyT, options: LearningT) -> Mapping[str, bytes]:
+        """Returns the files of `endings_beside` for a vocabulary that was learned, by these endings."""
+        return {}
 
     def for_learning(self, options: LearningT) -> Scheme[VocabularyT, LearningT, EncodingT]:
         """Returns this scheme with what the options of learning say about it."""

@@ -246,13 +246,13 @@ def test_ties_by_first_occurrence_need_the_order_of_words():
 def test_no_string_is_made_by_two_pairs(monkeypatch, small_arrays):
     # The trainer counts all pairs again when a pair makes a string that is a symbol already.
     recounted = []
-    count = trainer._Trainer._list_pairs
+    count = trainer.Trainer._list_pairs
 
     def recorded(self, lower_threshold):
         recounted.append(not lower_threshold)
         return count(self, lower_threshold)
 
-    monkeypatch.setattr(trainer._Trainer, '_list_pairs', recorded)
+    monkeypatch.setattr(trainer.Trainer, '_list_pairs', recorded)
     for seed in range(200):
         check_small_table(seed)
     assert recounted and not any(recounted)

@@ -49,7 +49,12 @@ def extended_in_rounds(counts, old, dice, **rules):
     return extension.extended(old, learning.learned())
 
 
-def extended_plainly(counts, old, size):
+def is_superword(entry):
+    """As the trainer of SuperBPE's authors decides."""
+    return ':Ġ' not in entry and len([word for word in entry.split('Ġ') if word]) <= 4
+
+
+def extended_plainly(counts, old, size, may_be=lambda entry: True):
     """The entries and merges, all pairs counted again at each merge."""
     ids = {piece: id_ for id_, piece in enumerate(old.pieces)}
     merges = list(old.merges)
@@ -63,6 +68,7 @@ def extended_plainly(counts, old, size):
     units = dict.fromkeys(ids, 1)
     while len(ids) < size:
         found = count_pairs(words, units, None)
+        found = {pair: count for pair, count in found.items() if may_be(''.join(pair))}
         pair = min(found, key=lambda each: (-found[each], ids[each[0]], ids[each[1]]), default=None)
         if pair is None or found[pair] < 1:
             break
@@ -106,6 +112,36 @@ def test_whole_lines_go_on_from_merges_within_tokens(first, second, size, more, 
     ids, merges = extended_plainly(second, old, size)
     assert (found.merges, dict(found.entries)) == (merges, ids)
     assert extended_in_rounds(second, old, dice, vocab_size=size) == found
+
+
+spaced = st.dictionaries(st.text('aab  :', max_size=30), st.integers(0, 9), max_size=10)
+
+
+@given(spaced, spaced, st.integers(0, 30), st.integers(0, 40), st.randoms(use_true_random=False))
+def test_superwords_have_four_words_and_no_colon_before_a_space(first, second, size, more, dice):
+    # Old entries may have more words, as those of a vocabulary of lines.
+    old = vocabulary(first, 256 + size)
+    size = old.vocab_size + more
+    found = extended(second, old, vocab_size=size, superwords=True)
+    ids, merges = extended_plainly(second, old, size, is_superword)
+    assert (found.merges, dict(found.entries)) == (merges, ids)
+    assert all(is_superword(piece) for piece in found.pieces[old.vocab_size :])
+    assert extended_in_rounds(second, old, dice, vocab_size=size, superwords=True) == found
+
+
+def test_lines_are_what_superwords_are_learned_from(tmp_path):
+    path = tmp_path / 'tokenizer.json'
+    line = 'a b c d e f: g'
+    path.write_bytes(vocabulary(dict.fromkeys(split(line, 'gpt2'), 1), 300).dump())
+    found = learn_vocabulary([line], 'bpe', extend=path, pre_tokenizer='none', vocab_size=400)
+    pieces = found.vocabulary.pieces
+    assert max(len(piece.strip('Ġ').split('Ġ')) for piece in pieces) == 4
+    assert all(map(is_superword, pieces))
+    options = BpeOptions(vocab_size=400, extend=str(path))
+    lines = BpeScheme(pre_tokenizer_kind='none')
+    assert lines.rules_of_merges(options).superwords and lines.rules_in_rounds(options).superwords
+    assert not BpeScheme().rules_of_merges(options).superwords
+    assert not lines.rules_of_merges(BpeOptions(vocab_size=400)).superwords
 
 
 @given(tables, st.integers(0, 12), st.integers(0, 25))

@@ -105,7 +105,7 @@ def test_cells_are_wide_for_many_symbols_and_for_many_frequent_words():
         rules = dataclasses.replace(SMALLEST, vocab_size=size)
         table = TokenTable.from_items(counts.items())
         learning = trainer.Learning(trainer.first_symbols([table], rules), rules)
-        learner = trainer._Trainer(learning.first.words(table), learning, 1, 1 << 40)
+        learner = trainer.Trainer(learning.first.words(table), learning, 1, 1 << 40)
         return learner._words.cells.dtype
 
     letters = 'abcdefghijklmnopqrst'
@@ -142,7 +142,7 @@ def test_more_symbols_than_cells_can_be_numbered_are_refused(monkeypatch):
 def test_stale_occurrences_are_removed_to_make_room(monkeypatch):
     monkeypatch.setattr(trainer, '_THRESHOLD_DIVISOR', 1 << 40)
     monkeypatch.setattr(trainer, '_FIRST_OCCURRENCES', 1)
-    grow, fits = trainer._Trainer._grow_occurrences, []
+    grow, fits = trainer.Trainer._grow_occurrences, []
 
     def recorded_grow(self):
         # Without stale occurrences the longest list would not fit twice.
@@ -151,7 +151,7 @@ def test_stale_occurrences_are_removed_to_make_room(monkeypatch):
         fits.append(used + 2 * longest <= len(self._pairs.occurrences))
         grow(self)
 
-    monkeypatch.setattr(trainer._Trainer, '_grow_occurrences', recorded_grow)
+    monkeypatch.setattr(trainer.Trainer, '_grow_occurrences', recorded_grow)
     dice = random.Random(4)
     counts = {''.join(dice.choices('abcd', k=40)): dice.randint(1, 9) for _ in range(60)}
     rules = dataclasses.replace(SMALLEST, merges=700)
