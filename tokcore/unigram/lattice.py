@@ -116,17 +116,14 @@ def sum_shards(
 def expect_counts(strings, shard, num_threads, nodes, unknown, width, tables, sums):
     """Adds to each piece's sum how often it is expected in the words of a shard."""
     edges = new_edges(strings.longest, width)
-    alpha, beta = (
-        np.empty(strings.longest + 1, np.float32),
-        np.empty(strings.longest + 1, np.float32),
-    )
-    # A log that is greater than any is not yet known.
+    logs = np.empty((2, strings.longest + 1), np.float32)
+    alpha, beta = logs[0], logs[1]
     for word in range(shard, len(strings.counts), num_threads):
         start = strings.starts[word]
         size = strings.starts[word + 1] - 1 - start
         for end in range(1, size + 1):
-            alpha[np.uint64(end)] = np.inf
-        alpha[0] = _f32(0)
+            alpha[np.uint64(end)] = np.inf  # not yet known
+        alpha[0] = beta[size] = _f32(0)
         list_edges(strings, start, size, width, nodes, unknown, edges)
         for begin in range(size):
             before = alpha[np.uint64(begin)]
@@ -136,7 +133,6 @@ def expect_counts(strings, shard, num_threads, nodes, unknown, width, tables, su
                 y = alpha[end]
                 alpha[end] = x if y == np.inf else add_logs(y, x, tables)
         total = alpha[size]
-        beta[size] = _f32(0)
         for begin in range(size - 1, -1, -1):
             y = _f32(np.inf)
             for edge in range(begin * width, begin * width + edges.number[np.uint64(begin)]):

@@ -60,6 +60,8 @@ def learn_pieces(
     pieces = seed_pieces(ranked, most_seeds, max_sentencepiece_length, max_workers)
     report(f'{len(pieces.scores):,} pieces to begin with')
     model = _Model(ranked, max_sentencepiece_length, num_threads, max_workers)
+    alphabet, required = ranked.alphabet, ranked.alphabet[ranked.required]
+    del ranked  # 24 bytes a word that are not needed from here on
     target = int(vocab_size * 1.1)
     while True:
         trie = PieceTrie.of(pieces)
@@ -72,8 +74,8 @@ def learn_pieces(
         if len(pieces.scores) <= target:
             break
     pieces = model.drop_unreachable(pieces)
-    required = [chr(code_point) for code_point in ranked.alphabet[ranked.required].tolist()]
-    found = finish(_model_of(pieces, ranked.alphabet), required, vocab_size - num_meta_pieces)
+    characters = [*map(chr, required.tolist())]
+    found = finish(_model_of(pieces, alphabet), characters, vocab_size - num_meta_pieces)
     size = len(found) + num_meta_pieces
     if hard_vocab_limit and size < vocab_size:
         raise InputError(

@@ -150,11 +150,8 @@ def _candidates_of(
     _list_suffixes(words.letters, words.starts, letters, low, high, entries)
     common = np.zeros(size, np.uint16)
     sort_strings(words.letters, len(words.alphabet), longest + 1, entries, common)
-    found = Candidates(
-        np.empty(2 * size, np.int64),
-        *np.empty((2, 2 * size), np.int32),
-        np.empty(2 * size, np.int64),
-    )
+    types = (np.int64, np.int32, np.int32, np.int64)
+    found = Candidates._make(np.empty(2 * size, dtype) for dtype in types)
     used = _walk_suffixes(words, letters, longest, entries, common, found)
     return Candidates(*(column[:used].copy() for column in found))
 

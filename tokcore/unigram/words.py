@@ -28,7 +28,7 @@ class Words(NamedTuple):
 class RankedWords(NamedTuple):
     """Words by count, descending, and then by bytes; a letter is the rank of a character, from 1 on."""
 
-    letters: np.ndarray  # uint8, uint16 or int32: the words, with a 0 behind each
+    letters: np.ndarray  # uint16, or int32 for a larger alphabet: the words, with a 0 behind each
     starts: np.ndarray  # int64[words + 1]
     counts: np.ndarray  # int64[words]
     ending: np.ndarray  # int64[words]
@@ -54,7 +54,9 @@ def rank_words(words: Words, character_coverage: float, required_chars: str) -> 
     letter_of = np.full(CODE_POINTS, np.searchsorted(alphabet, ord(RARE)), np.int32)
     letter_of[alphabet] = np.arange(len(alphabet))
     letter_of[0] = letter_of[ord(RARE)]
-    letters = np.zeros(characters + len(words.counts), _smallest_type(len(alphabet)))
+    # Kernels are compiled for each type of letters, so there is none of 8 bits.
+    dtype = np.uint16 if len(alphabet) <= 1 << 16 else np.int32
+    letters = np.zeros(characters + len(words.counts), dtype)
     starts = np.zeros(len(offsets), np.int64)
     _write_letters(text, offsets, read_only(letter_of), letters, starts)
     last = letter_of[np.frombuffer(words.last.decode().encode('utf-32-le'), np.uint32)]
@@ -80,7 +82,7 @@ def rank_words(words: Words, character_coverage: float, required_chars: str) -> 
 
 
 def _choose_characters(totals: np.ndarray, coverage: float, required_chars: str) -> np.ndarray:
-    """Returns the characters that cover this part of the text, the required and frequent ones first."""
+    """Returns the required characters, and the most frequent ones that cover a part; all by count."""
     totals[0] = 0
     is_required = np.zeros(CODE_POINTS, np.bool_)
     is_required[[ord(character) for character in required_chars if character != '\0']] = True
@@ -88,12 +90,9 @@ def _choose_characters(totals: np.ndarray, coverage: float, required_chars: str)
     found = found[np.lexsort((found, -totals[found], ~is_required[found]))]
     before = np.cumsum(totals[found]) - totals[found]
     taken = (before / totals.sum()).astype(np.float32) < np.float32(coverage)
-    chosen = found[: len(found) if taken.all() else int(np.argmin(taken))]
-    return chosen[chosen != ord(META_NAME)]
-
-
-def _smallest_type(size: int) -> type:
-    return np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.int32
+    chosen = np.sort(found[: len(found) if taken.all() else int(np.argmin(taken))])
+    chosen = chosen[chosen != ord(META_NAME)]
+    return chosen[np.argsort(-totals[chosen], kind='stable')]
 
 
 @kernel_without_allocation
