@@ -69,6 +69,11 @@ class _ReadingKeywords(TypedDict, total=False):
     pattern: str | Sequence[str]
     add_prefix_space: bool
     split: Literal['space', 'unicode']
+    normalization_rule_name: Literal['nmt_nfkc', 'identity']
+    max_sentence_length: int
+    control_symbols: str | Sequence[object]
+    user_defined_symbols: str | Sequence[object]
+    byte_fallback: bool
     max_line_size: int | str
     on_error: int | str
     keep_rejected: bool
@@ -123,7 +128,7 @@ class _DatasetKeywords(TypedDict, total=False):
 class _LearningKeywords(TypedDict, total=False):
     """Of jobs that learn a vocabulary."""
 
-    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained']
+    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'unigram', 'pretrained']
     vocab_size: int | None
     search: Literal['t2t', 'closest', 'tensorflow-text', 'at-most']
     min_count_range: str | Sequence[object] | None
@@ -137,6 +142,13 @@ class _LearningKeywords(TypedDict, total=False):
     total_symbols: bool
     extend: Path | None
     shrink: Path | None
+    character_coverage: float | str
+    num_threads: int
+    shrinking_factor: float | str
+    num_sub_iterations: int
+    seed_sentencepiece_size: int
+    max_sentencepiece_length: int
+    hard_vocab_limit: bool
     temperature: str | None
 
 
@@ -230,6 +242,13 @@ class BuildKeywords(
         pattern gpt2 or none
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
+    normalization_rule_name: the normalization, by its name in SentencePiece; both collapse
+        spaces (default: nmt_nfkc)
+    max_sentence_length: rows of more than N bytes are not learned from, from 10 to
+        1,073,741,824 (default: 4192)
+    control_symbols: entries that text never becomes, after <unk>, <s> and </s>
+    user_defined_symbols: entries that stay whole wherever they are in text
+    byte_fallback: spell unknown characters by 256 entries for bytes
     vocab_size: entries to aim for; or entries to end at (or give --merges); or entries at most
         (or give --min-count)
     search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
@@ -246,7 +265,8 @@ class BuildKeywords(
     learner: memory: in this process; beam: on the workers; auto: in memory where it fits
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
-        with files of words here (default: auto)
+        with files of words here (default: auto); or memory and auto: in this process (default:
+        auto)
     special_tokens: special tokens in place of those of the scheme: of word <unk>,<s>,</s>, of
         wordpiece [PAD],[UNK],[CLS],[SEP],[MASK], of bytes of bpe <|endoftext|> unless --extend
         is given
@@ -263,6 +283,17 @@ class BuildKeywords(
     shrink: keep the fewest entries of this vocabulary of byte-level BPE, as --extend takes it,
         with which no token changes its pieces, or the --vocab-size most used; OUTPUT.ids.npy
         and OUTPUT.ids.json have the old and new ids
+    character_coverage: the share of characters that become pieces, from 0.98 to 1; the others
+        are unknown (default: 0.9995)
+    num_threads: partial sums of the learner, from 1 to 1,024; SentencePiece has one for each
+        thread, and scores depend on it (default: 16)
+    shrinking_factor: the share of pieces that a pruning step keeps, from 0.5 to 0.95 (default:
+        0.75)
+    num_sub_iterations: EM iterations between two pruning steps, from 1 to 10 (default: 2)
+    seed_sentencepiece_size: pieces to begin with; 0: 8 for each entry, at least 100000
+        (default: 1000000)
+    max_sentencepiece_length: the most characters of a piece, from 1 to 512 (default: 16)
+    hard_vocab_limit: refuse a text that gives fewer entries than --vocab-size (default: on)
     shared_vocab: learn one vocabulary from both sides (default: one for each side)
     vocab_languages: how the names of the vocabularies of source and target end, as en,zh, where
         the problems of Tensor2Tensor look for them (default: inputs,targets)
@@ -383,6 +414,13 @@ class CountKeywords(_JobKeywords, _ReadingKeywords, total=False):
         pattern gpt2 or none
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
+    normalization_rule_name: the normalization, by its name in SentencePiece; both collapse
+        spaces (default: nmt_nfkc)
+    max_sentence_length: rows of more than N bytes are not learned from, from 10 to
+        1,073,741,824 (default: 4192)
+    control_symbols: entries that text never becomes, after <unk>, <s> and </s>
+    user_defined_symbols: entries that stay whole wherever they are in text
+    byte_fallback: spell unknown characters by 256 entries for bytes
     vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
         Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
         uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
@@ -486,6 +524,13 @@ class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=Fal
         pattern gpt2 or none
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
+    normalization_rule_name: the normalization, by its name in SentencePiece; both collapse
+        spaces (default: nmt_nfkc)
+    max_sentence_length: rows of more than N bytes are not learned from, from 10 to
+        1,073,741,824 (default: 4192)
+    control_symbols: entries that text never becomes, after <unk>, <s> and </s>
+    user_defined_symbols: entries that stay whole wherever they are in text
+    byte_fallback: spell unknown characters by 256 entries for bytes
     vocab_size: entries to aim for; or entries to end at (or give --merges); or entries at most
         (or give --min-count)
     search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
@@ -502,7 +547,8 @@ class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=Fal
     learner: memory: in this process; beam: on the workers; auto: in memory where it fits
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
-        with files of words here (default: auto)
+        with files of words here (default: auto); or memory and auto: in this process (default:
+        auto)
     special_tokens: special tokens in place of those of the scheme: of word <unk>,<s>,</s>, of
         wordpiece [PAD],[UNK],[CLS],[SEP],[MASK], of bytes of bpe <|endoftext|> unless --extend
         is given
@@ -519,6 +565,17 @@ class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=Fal
     shrink: keep the fewest entries of this vocabulary of byte-level BPE, as --extend takes it,
         with which no token changes its pieces, or the --vocab-size most used; OUTPUT.ids.npy
         and OUTPUT.ids.json have the old and new ids
+    character_coverage: the share of characters that become pieces, from 0.98 to 1; the others
+        are unknown (default: 0.9995)
+    num_threads: partial sums of the learner, from 1 to 1,024; SentencePiece has one for each
+        thread, and scores depend on it (default: 16)
+    shrinking_factor: the share of pieces that a pruning step keeps, from 0.5 to 0.95 (default:
+        0.75)
+    num_sub_iterations: EM iterations between two pruning steps, from 1 to 10 (default: 2)
+    seed_sentencepiece_size: pieces to begin with; 0: 8 for each entry, at least 100000
+        (default: 1000000)
+    max_sentencepiece_length: the most characters of a piece, from 1 to 512 (default: 16)
+    hard_vocab_limit: refuse a text that gives fewer entries than --vocab-size (default: on)
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
     max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory
@@ -616,6 +673,13 @@ class EncodeKeywords(_JobKeywords, _ReadingKeywords, _SplitKeywords, _DatasetKey
         pattern gpt2 or none
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
+    normalization_rule_name: the normalization, by its name in SentencePiece; both collapse
+        spaces (default: nmt_nfkc)
+    max_sentence_length: rows of more than N bytes are not learned from, from 10 to
+        1,073,741,824 (default: 4192)
+    control_symbols: entries that text never becomes, after <unk>, <s> and </s>
+    user_defined_symbols: entries that stay whole wherever they are in text
+    byte_fallback: spell unknown characters by 256 entries for bytes
     template: what surrounds each row's ids ($A), as '[CLS] $A [SEP]' (default: the scheme's; of
         lines, nothing)
     max_word_length: words of more than N characters are unknown, from 1 to 2^31 - 1 (default:
@@ -684,7 +748,7 @@ class EncodeKeywords(_JobKeywords, _ReadingKeywords, _SplitKeywords, _DatasetKey
     """
 
     vocab: Path | Sequence[Path]
-    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained'] | None
+    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'unigram', 'pretrained'] | None
     memory: int | str | None
     max_unknown: str
 

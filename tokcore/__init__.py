@@ -7,8 +7,7 @@ Datasets
     mixture                     several datasets as one, by weights
     training_batches, inference_batches
                                 batches of text files as in TensorFlow NMT
-    read_records                the records of a TFRecord file
-    parse_example               the ids in a record
+    read_records, parse_example records of a TFRecord file, and their ids
 
 Tokenizers
     learn_vocabulary            learns a vocabulary, returns a tokenizer

@@ -34,6 +34,13 @@ class SchemeKeywords(TypedDict, total=False):
         pattern gpt2 or none
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
+    normalization_rule_name: the normalization, by its name in SentencePiece; both collapse
+        spaces (default: nmt_nfkc)
+    max_sentence_length: rows of more than N bytes are not learned from, from 10 to
+        1,073,741,824 (default: 4192)
+    control_symbols: entries that text never becomes, after <unk>, <s> and </s>
+    user_defined_symbols: entries that stay whole wherever they are in text
+    byte_fallback: spell unknown characters by 256 entries for bytes
 
     Examples:
         >>> options: tokcore.SchemeKeywords = {'pre_tokenizer': 'o200k'}
@@ -68,6 +75,11 @@ class SchemeKeywords(TypedDict, total=False):
     pattern: str | Sequence[str]
     add_prefix_space: bool
     split: Literal['space', 'unicode']
+    normalization_rule_name: Literal['nmt_nfkc', 'identity']
+    max_sentence_length: int
+    control_symbols: str | Sequence[object]
+    user_defined_symbols: str | Sequence[object]
+    byte_fallback: bool
 
 
 class LearningKeywords(TypedDict, total=False):
@@ -89,7 +101,8 @@ class LearningKeywords(TypedDict, total=False):
     learner: memory: in this process; beam: on the workers; auto: in memory where it fits
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
-        with files of words here (default: auto)
+        with files of words here (default: auto); or memory and auto: in this process (default:
+        auto)
     special_tokens: special tokens in place of those of the scheme: of word <unk>,<s>,</s>, of
         wordpiece [PAD],[UNK],[CLS],[SEP],[MASK], of bytes of bpe <|endoftext|> unless --extend
         is given
@@ -106,6 +119,17 @@ class LearningKeywords(TypedDict, total=False):
     shrink: keep the fewest entries of this vocabulary of byte-level BPE, as --extend takes it,
         with which no token changes its pieces, or the --vocab-size most used; OUTPUT.ids.npy
         and OUTPUT.ids.json have the old and new ids
+    character_coverage: the share of characters that become pieces, from 0.98 to 1; the others
+        are unknown (default: 0.9995)
+    num_threads: partial sums of the learner, from 1 to 1,024; SentencePiece has one for each
+        thread, and scores depend on it (default: 16)
+    shrinking_factor: the share of pieces that a pruning step keeps, from 0.5 to 0.95 (default:
+        0.75)
+    num_sub_iterations: EM iterations between two pruning steps, from 1 to 10 (default: 2)
+    seed_sentencepiece_size: pieces to begin with; 0: 8 for each entry, at least 100000
+        (default: 1000000)
+    max_sentencepiece_length: the most characters of a piece, from 1 to 512 (default: 16)
+    hard_vocab_limit: refuse a text that gives fewer entries than --vocab-size (default: on)
     """
 
     vocab_size: int | None
@@ -122,6 +146,13 @@ class LearningKeywords(TypedDict, total=False):
     total_symbols: bool
     extend: Path | None
     shrink: Path | None
+    character_coverage: float | str
+    num_threads: int
+    shrinking_factor: float | str
+    num_sub_iterations: int
+    seed_sentencepiece_size: int
+    max_sentencepiece_length: int
+    hard_vocab_limit: bool
 
 
 class EncodingKeywords(TypedDict, total=False):

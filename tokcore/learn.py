@@ -6,17 +6,17 @@ import logging
 import os
 import typing
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from tokcore.corpus.contents import refuse
-from tokcore.corpus.corpus import ITEM_BYTES, CorpusFile, OpenBinary, Split
+from tokcore.corpus.corpus import CorpusFile, OpenBinary, Split
 from tokcore.corpus.declarations import PlainText
-from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import read_blocks
 from tokcore.corpus.looks import Looks
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.tables import (
     COUNT_PARTITIONS,
     BlockCounter,
-    UnstorableTokens,
     concatenate_tables,
     merge_tables,
     partition_table,
@@ -24,7 +24,8 @@ from tokcore.counts.tables import (
 )
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import side_of_rows
-from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
+from tokcore.encoding.last_word import SENTENCE_END, CorpusEnd, with_last_word, work_items
+from tokcore.encoding.scheme import Learned, LearningOptions, Scheme, refuse_options
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_fields, split_keywords
@@ -52,6 +53,7 @@ def learning_of(
     kind = resolved.options
     if kind is None:
         raise InputError(f'the scheme {resolved.name} learns nothing; leave {call} out')
+    refuse_options(resolved, options)
     name = f'{call} with the scheme {resolved.name}'
     of_scheme, of_learner = split_keywords([type(resolved), kind], options, name)
     resolved = find_scheme(resolved, **typing.cast(typing.Any, of_scheme))
@@ -107,13 +109,24 @@ def count_tokens(
         InputError: a text or file is not UTF-8 or cannot be read.
     """
     words = TokenAccumulator()
+    ends: list[bytes] = []
+    empty = 0
+    pre_tokenizer: Any = scheme.pre_tokenizer
     for block in _blocks(texts):
-        rows = scheme.normalizer.apply(block).side
-        words.add_rows(rows.text, rows.starts, rows.ends, scheme.pre_tokenizer)
-    in_files = count_files([os.fspath(path) for path in paths], scheme)
+        rows = scheme.counting_normalizer.apply(block).side
+        words.add_rows(rows.text, rows.starts, rows.ends, pre_tokenizer)
+        if scheme.counts_last_word:
+            tokens = pre_tokenizer.last_tokens(rows, len(rows))
+            empty += tokens.count(SENTENCE_END.encode())
+            # Texts that follow add at least as many sentences as empty ones.
+            ends = [*ends, *tokens][-1 - empty :]
+    in_files, end = _files_with_end([os.fspath(path) for path in paths], scheme)
     table = merge_tables([TokenTable(*words.finish()), in_files])
     parts = [part.sorted() for _, part in partition_table(table, COUNT_PARTITIONS)]
-    return concatenate_tables(parts) if parts else table
+    table = concatenate_tables(parts) if parts else table
+    if scheme.counts_last_word:
+        table = with_last_word(table, end, (0,), ends)
+    return table
 
 
 def _blocks(texts: Iterable[str]) -> Iterator[Side]:
@@ -148,22 +161,25 @@ def count_files(
     Raises:
         InputError: one is not UTF-8 or cannot be read.
     """
+    return _files_with_end(paths, scheme, open_binary)[0]
+
+
+def _files_with_end(
+    paths: list[str], scheme: Scheme, open_binary: OpenBinary = open_regular
+) -> tuple[TokenTable, CorpusEnd]:
+    """Returns the tokens of the lines of text files, and their end."""
     looks = Looks(open_binary)
     files = tuple((_corpus_file(path, looks, open_binary),) for path in paths)
     split = Split('text', PlainText(), files)
-    unstorable = None
-    if scheme.unstorable and scheme.rows_have_unstorable:
-        unstorable = UnstorableTokens(scheme.unstorable, scheme.tokens)
-    counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer, unstorable=unstorable)
-    index = [
-        format_reader(split.format).index(part, open_binary)
-        for part in index_ranges(split, ITEM_BYTES)
-    ]
-    for item in plan_items(split, index):
+    counter = BlockCounter(
+        ((0,),), scheme.counting_normalizer, scheme.pre_tokenizer, row_check=scheme.row_check
+    )
+    items = work_items([split], open_binary)
+    for item in items:
         for block in read_blocks(item, open_binary):
             counter.add(block, (split,))
     [table] = counter.finish()
-    return table
+    return table, CorpusEnd(scheme, (split,), open_binary, items)
 
 
 def _corpus_file(path: str, looks: Looks, open_binary: OpenBinary) -> CorpusFile:

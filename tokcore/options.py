@@ -262,6 +262,26 @@ class WholeNumber:
 
 
 @dataclass(frozen=True)
+class Decimal:
+    """A number within bounds, as `0.75`."""
+
+    low: float
+    high: float
+
+    def __call__(self, text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = self.low - 1
+        if not self.low <= number <= self.high:
+            raise argparse.ArgumentTypeError(f'{shown(text)} is not a number {self}')
+        return number
+
+    def __str__(self) -> str:
+        return f'from {self.low} to {self.high}'
+
+
+@dataclass(frozen=True)
 class ByteSize:
     """A number of bytes, as `64`, `512KiB` or `12MiB`; units are powers of 1,024."""
 

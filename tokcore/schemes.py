@@ -30,6 +30,7 @@ _MODULES = {
     'bpe': 'tokcore.bpe.scheme',
     'word': 'tokcore.word.scheme',
     'byte': 'tokcore.byte.scheme',
+    'unigram': 'tokcore.foreign_tokenizers.unigram_scheme',
     'pretrained': 'tokcore.foreign_tokenizers.scheme',
 }
 """By scheme the module with its `SCHEME`."""

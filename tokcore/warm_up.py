@@ -29,6 +29,7 @@ from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.tables import BlockCounter, TableMerger, partition_table
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Scheme
+from tokcore.errors import InputError
 from tokcore.filters.applying import select_rows
 from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.cache_folder import source_digest
@@ -191,7 +192,7 @@ def compile_counting(scheme: Scheme) -> None:
     TableMerger().add(TokenTable.from_items((str(number), 1) for number in range(_MANY_TOKENS)))
     splits = _splits()
     for block in _blocks(splits):
-        counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer)
+        counter = BlockCounter(((0,),), scheme.counting_normalizer, scheme.pre_tokenizer)
         counter.add(block, splits)
         [counted] = counter.finish()
         merger = TableMerger()
@@ -205,8 +206,12 @@ def compile_learning(scheme: Scheme) -> None:
     if scheme.options is None:
         return
     words = ' '.join(_TEXT.decode().split())
-    table = TokenTable.from_items(collections.Counter(scheme.tokens(words)).items())
-    scheme.learn(table, scheme.options(vocab_size=_VOCABULARY_SIZE), lambda *_: None)
+    tokens = list(scheme.tokens(words))
+    table = TokenTable.from_items(collections.Counter(tokens).items())
+    table = dataclasses.replace(table, last_word=tokens[-1][:-1].encode())
+    # A learner may find that there are not so many entries, once its kernels have run.
+    with contextlib.suppress(InputError):
+        scheme.learn(table, scheme.options(vocab_size=_VOCABULARY_SIZE), lambda *_: None)
 
 
 def compile_encoding(scheme: Scheme) -> None:

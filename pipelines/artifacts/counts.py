@@ -26,6 +26,7 @@ from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.files.trial_reading import column_names, no_counts, read_on_trial
 from pipelines.transforms.count_tokens import (
+    LAST_WORD_KEY,
     UNICODE_KEY,
     WrittenCounts,
     counts_name,
@@ -86,6 +87,8 @@ each group's frequent suffixes four times as often."""
 
 COUNT_COLUMNS = ['token', 'count']
 
+_LastWord = bytes | None
+
 TokenArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 SIDES = {'inputs': (0,), 'targets': (1,), 'both': (0, 1)}
@@ -112,6 +115,7 @@ class _Look:
     rules: TokenRules | None  # by which its tokens were found, as it records them
     tokens: int
     text_bytes: int
+    last_word: _LastWord = None  # `TokenTable.last_word`
 
 
 @dataclass(frozen=True)
@@ -218,6 +222,12 @@ class CountFiles:
     def _held(self) -> dict[str, bytes]:
         return {}
 
+    @property
+    def last_word(self) -> bytes | None:
+        """The last word of the last table, if its files record one."""
+        words = [self.look(file).last_word for file in self.files]
+        return next((word for word in reversed(words) if word is not None), None)
+
     def _text(self, file: StoredFile) -> InputText:
         look = self.look(file)
         check_unicode(look.unicode, f'the count file {file.path}')
@@ -255,12 +265,12 @@ def read_counts_or_empty(counts: CountFiles, unstorable: str = '') -> TokenTable
                 is_partition(number, table, counts.partitions)
                 for number, table in enumerate(tables)
             ):
-                return concatenate_tables(tables)
-            return merge_tables(tables)
+                return dataclasses.replace(concatenate_tables(tables), last_word=counts.last_word)
+            return dataclasses.replace(merge_tables(tables), last_word=counts.last_word)
         else:
             table = merge_tables(_read(counts, file, unstorable) for file in counts.files)
         is_text = not any(counts.look(file).is_parquet for file in counts.files)
-        return dataclasses.replace(table, is_ordered=is_text)
+        return dataclasses.replace(table, is_ordered=is_text, last_word=counts.last_word)
     except OverflowError as error:
         raise InputError(f'{error}; divide the counts in {_names(counts)}') from error
 
@@ -339,6 +349,11 @@ def _read(
     counts.let_go(file)
     refuse_unstorable(file.path, table.data, table.offsets, unstorable)
     return table
+
+
+def read_partition(path: str) -> TokenTable:
+    """Returns the table of a file that `write_counts_file` wrote."""
+    return _read_parquet(path, filesystem.open_binary, is_sorted=True)
 
 
 def _read_parquet(path: str, open_binary: OpenBinary, is_sorted: bool) -> TokenTable:
@@ -515,7 +530,8 @@ def _look(path: str, open_binary: OpenBinary, stated: str | None) -> _Look:
         parquet_file = open_parquet(path, stream)
         unicode, rules = _recorded(path, parquet_file)
         tokens, text_bytes = _tokens_and_bytes(parquet_file.metadata)
-    return _Look(size, crc32c, True, unicode, rules, tokens, text_bytes)
+        last_word = (parquet_file.schema_arrow.metadata or {}).get(LAST_WORD_KEY.encode())
+    return _Look(size, crc32c, True, unicode, rules, tokens, text_bytes, last_word)
 
 
 def _tokens_and_bytes(metadata: parquet.FileMetaData) -> tuple[int, int]:

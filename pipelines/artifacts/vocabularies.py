@@ -50,7 +50,7 @@ from tokcore.text.unicode import check_unicode
 
 _LOGGER = logging.getLogger(__name__)
 
-TOKENIZER_FILE = rf'tokenizer(_config)?\.json|{TOKENIZER_FOLDER}/[^/]+'
+TOKENIZER_FILE = rf'tokenizer(_config)?\.json|tokenizer\.vocab|{TOKENIZER_FOLDER}/[^/]+'
 """The names of files of tokenizer folders in datasets, as a regular expression."""
 
 _STATED_LICENCE = re.compile(r'^license(?:_name)?:[ \t]*["\']?([\w.+-]+)', re.MULTILINE)

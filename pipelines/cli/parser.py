@@ -10,8 +10,10 @@ from pipelines.cli.help import HelpFormatter, command_help, topics_of
 from pipelines.cli.terminal import print_lines
 from pipelines.options.commands import Command, add_groups, finish_options, known_commands
 from pipelines.options.reading import Parser
+from tokcore.encoding.scheme import refuse_options
 from tokcore.errors import InputError
 from tokcore.options import did_you_mean, path, shown
+from tokcore.schemes import find_scheme, scheme_names
 
 _DESCRIPTION = """\
 Learn exact subword vocabularies from whole corpora, and turn the corpora into globally shuffled
@@ -60,6 +62,8 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
         others = [option for option in typed if option not in own]
         # Importing Beam takes seconds, and mostly there are no options of Beam.
         if others:
+            for scheme in scheme_names() if '--scheme' in command.flags else ():
+                refuse_options(find_scheme(scheme), others)
             from pipelines.options.beam import check_names
 
             # Before a missing option is reported: it may be the one that was mistyped.

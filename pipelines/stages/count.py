@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -20,6 +21,7 @@ from pipelines.artifacts.counts import (
     find_counts,
     log_sample,
     read_counts_or_empty,
+    read_partition,
 )
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask
@@ -47,7 +49,9 @@ from pipelines.transforms.count_tokens import (
 from pipelines.transforms.read import MapToStats
 from pipelines.transforms.stats import WriteStats, read_stats
 from tokcore.counts.sampling import RowSample
-from tokcore.counts.tables import COUNT_PARTITIONS, SideGroups
+from tokcore.counts.tables import COUNT_PARTITIONS, SideGroups, partition_of
+from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.last_word import SENTENCE_END, CorpusEnd, empty_sentences, last_word
 from tokcore.encoding.scheme import Scheme, TokenRules
 from tokcore.errors import InputError
 from tokcore.records.manifest import MANIFEST_NAME, Manifest, OutputFile
@@ -206,8 +210,33 @@ class _CountInto(beam.PTransform):
         counted = {}
         for group, path in enumerate(self.paths):
             files = [file for file in written if file.group == group]
+            if self.scheme.counts_last_word:
+                files = self._with_last_word(files, path, self.groups[group])
             counted[path] = stats, *counted_table(files, path, self.scheme.rules)
         return counted
+
+    def _with_last_word(
+        self, files: list[WrittenCounts], path: str, sides: Sequence[int]
+    ) -> list[WrittenCounts]:
+        """Writes the last word into the file of the first partition; returns all files."""
+        by_name = {file.name: file for file in files}
+
+        def table_of(partition: int) -> TokenTable:
+            name = counts_name(partition)
+            if name not in by_name:
+                return TokenTable.from_items(())
+            return read_partition(os.path.join(path, name))
+
+        reading = self.plan.reading
+        end = CorpusEnd(
+            self.scheme, reading.corpus.splits, filesystem.open_binary, self.plan.items['train'],
+            frozenset(side for sides in self.groups for side in sides), self.sample,
+            reading.max_line_bytes,
+        )  # fmt: skip
+        empty = empty_sentences(table_of(partition_of(SENTENCE_END.encode(), COUNT_PARTITIONS)))
+        table = dataclasses.replace(table_of(0), last_word=last_word(empty, end, sides))
+        by_name[counts_name(0)] = write_counts_file(path, 0, table, self.scheme.rules)
+        return list(by_name.values())
 
 
 def merge_stage(job: MergeJob) -> Manifest | None:

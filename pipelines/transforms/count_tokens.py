@@ -41,11 +41,11 @@ from tokcore.counts.tables import (
     BlockCounter,
     SideGroups,
     TableMerger,
-    UnstorableTokens,
     concatenate_tables,
     partition_table,
 )
 from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.last_word import CorpusEnd
 from tokcore.encoding.scheme import Scheme, TokenRules
 from tokcore.errors import InputError
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme
@@ -60,6 +60,9 @@ TABLES = 'tables'
 
 UNICODE_KEY = 'tokbeam.unicode'
 """Where the schema of a Parquet file of counts records the Unicode version of its tokens."""
+
+LAST_WORD_KEY = 'tokbeam.last_word'
+"""Where the file of the first partition records `TokenTable.last_word`."""
 
 METRICS = 'tokbeam.count'
 
@@ -155,6 +158,10 @@ class CountTokens(beam.PTransform):
             | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, TokenTable)
         )
         key_to_table.scheme, key_to_table.groups = self.scheme, groups  # for `LearnVocabulary`
+        sides = frozenset(side for sides in groups for side in sides)
+        key_to_table.corpus_end = CorpusEnd(
+            self.scheme, splits, filesystem.open_binary, sides=sides, sample=self.sample
+        )
         return {TABLES: key_to_table, STATS: outputs[STATS], REJECTED: outputs[REJECTED]}
 
 
@@ -199,12 +206,10 @@ class _CountBlocksFn(beam.DoFn):
 
     def _begin_tables(self) -> None:
         scheme = self._scheme
-        unstorable = None
-        if scheme.unstorable and scheme.rows_have_unstorable:
-            unstorable = UnstorableTokens(scheme.unstorable, scheme.tokens)
         first = BlockCounter(
-            self._groups, scheme.normalizer, scheme.pre_tokenizer, None, self._sample, unstorable
-        )
+            self._groups, scheme.counting_normalizer, scheme.pre_tokenizer, None, self._sample,
+            scheme.row_check,
+        )  # fmt: skip
         self._counters = [first, *(first.for_another_thread() for _ in range(self._workers - 1))]
         self._idle: queue.SimpleQueue[BlockCounter] = queue.SimpleQueue()
         for counter in self._counters:
@@ -426,7 +431,7 @@ class CountTokensByElement(beam.PTransform):
 def _tokens(block: Block, counting: CountTokensByElement) -> Iterator[tuple[str, int]]:
     scheme, sides = find_scheme(counting.scheme), counting.sides
     counted = rows_to_count(
-        block, counting.splits, scheme.normalizer, frozenset(sides), counting.sample
+        block, counting.splits, scheme.counting_normalizer, frozenset(sides), counting.sample
     )
     if counted.rows.rejects:
         [first, *_] = counted.rows.rejects
@@ -493,6 +498,8 @@ def write_counts_file(
     """Writes one file of a count table, with the rules of its tokens in the schema's metadata."""
     sink = pa.BufferOutputStream()
     metadata = {UNICODE_KEY: UNICODE_VERSION, **rules.metadata()}
+    if table.last_word is not None:
+        metadata[LAST_WORD_KEY] = table.last_word.decode()
     rows = table.sorted().to_arrow().replace_schema_metadata(metadata)
     # Each token occurs once, so Parquet would give a dictionary of them up half way.
     parquet.write_table(rows, sink, compression='zstd', use_dictionary=['count'])

@@ -2,7 +2,7 @@
 
 import os
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import apache_beam as beam
 
@@ -11,6 +11,7 @@ from pipelines.transforms.count_tokens import TABLES
 from pipelines.transforms.read import Path, checked_output
 from tokcore.counts.tables import COUNT_PARTITIONS, concatenate_tables
 from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.last_word import CorpusEnd, with_last_word
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
 from tokcore.learn import learn_from_table, learning_of, vocabulary_files
@@ -81,21 +82,40 @@ class LearnVocabulary(beam.PTransform):
             raise InputError(
                 f'group {self.group} of CountTokens is not one of its {len(groups)} groups'
             )
+        end = None
+        if self.scheme.counts_last_word:
+            end = getattr(tables, 'corpus_end', None)
+            if end is None:
+                raise TypeError(
+                    f'--scheme {self.scheme.name} depends on the end of the corpus; apply '
+                    'LearnVocabulary to the output of CountTokens itself'
+                )
         paths = (
             tables.pipeline
             | 'Path' >> beam.Create([self.path], reshuffle=False)
-            | 'Learn' >> beam.Map(_learn, self, beam.pvalue.AsIter(tables))  # path
+            | 'Learn'
+            >> beam.Map(
+                _learn, self, (groups or ((0,),))[self.group], end, beam.pvalue.AsIter(tables)
+            )  # path
         )
         paths.vocabulary = (self.path, self.scheme)  # for `EncodeBlocks`
         return paths
 
 
-def _learn(path: str, transform: LearnVocabulary, tables: Iterable[tuple[int, TokenTable]]) -> str:
+def _learn(
+    path: str,
+    transform: LearnVocabulary,
+    sides: Sequence[int],
+    end: CorpusEnd | None,
+    tables: Iterable[tuple[int, TokenTable]],
+) -> str:
     first = transform.group * COUNT_PARTITIONS
     parts = {key: table for key, table in tables if first <= key < first + COUNT_PARTITIONS}
     # As the command has them: in the order of partitions, and each sorted.
     ordered = [parts[key].sorted() for key in sorted(parts)]
     table = concatenate_tables(ordered) if ordered else TokenTable.from_items(())
+    if end is not None:
+        table = with_last_word(table, end, sides)
     learned = learn_from_table(transform.scheme, transform.learning, table)
     folder, name = os.path.split(path)
     files = vocabulary_files(learned.vocabulary, transform.scheme, table, name)

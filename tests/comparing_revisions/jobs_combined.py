@@ -32,6 +32,7 @@ TOKENS: Mapping[str, Sequence[object]] = {
     'word': ['--scheme', 'word'],
     'word-unicode': ['--scheme', 'word', '--split', 'unicode'],
     'byte': ['--scheme', 'byte'],
+    'unigram': ['--scheme', 'unigram'],
     'pretrained-ranks': ['--scheme', 'pretrained', '--pattern', 'o200k'],
     'pretrained-json': ['--scheme', 'pretrained', '--allow-special-tokens'],
 }  # fmt: skip

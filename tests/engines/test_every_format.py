@@ -383,6 +383,7 @@ SCHEMES = {
     'codes': {'preset': 'subword-nmt', 'merges': 40},
     'word': {'vocab_size': 60},
     'byte': {},
+    'unigram': {'vocab_size': 300, 'hard_vocab_limit': False},
 }
 """What each learns with. Subwords are learned for each side, others for both."""
 
@@ -518,7 +519,8 @@ def words_of(cell: Mapping[str, str], corpus: Corpus) -> list[object]:
     ]
     words += ['--scheme', 'bpe' if scheme == 'codes' else scheme]
     for name, value in SCHEMES[scheme].items():
-        words += ['--' + name.replace('_', '-'), value]
+        flag = name.replace('_', '-')
+        words += [f'--no-{flag}'] if value is False else [f'--{flag}', value]
     if corpus.has_pairs and scheme not in ('subword', 'byte'):
         words.append('--shared-vocab')
     if kind in STREAMS:

@@ -33,6 +33,7 @@ SCHEMES = {
         {'vocab_size': 20, 'special_tokens': ['<unk>', '<s>', '</s>', '<pad>']},
         ['--vocab-size', 20, '--special-tokens', '<unk>,<s>,</s>,<pad>'],
     ),
+    'unigram': ({'vocab_size': 23}, ['--vocab-size', 23]),
 }  # fmt: skip
 QUICK = {'subword', 'bpe of subword-nmt'}
 

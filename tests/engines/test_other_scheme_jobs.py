@@ -31,7 +31,7 @@ class Kind:
     @property
     def surrounding(self):
         """What asks for the template, where it is not the scheme's own."""
-        return ['--template', self.template] if self.name == 'bpe' else []
+        return ['--template', self.template] if self.name in ('bpe', 'unigram') else []
 
 
 KINDS = {
@@ -60,6 +60,10 @@ KINDS = {
     ),
     'word': Kind('word', ('--vocab-size', '300'), 'vocab.small.300.words.txt', '$A </s>'),
     'byte': Kind('byte', (), None, '$A <EOS>'),
+    'unigram': Kind(
+        'unigram', ('--vocab-size', '700', '--num-threads', '2'), 'vocab.small.700.model', '$A </s>',
+        keeps_blanks=True,
+    ),
 }  # fmt: skip
 
 
@@ -141,7 +145,9 @@ def test_the_manifest_tells_how(kind, built):
             assert beside == [kind.vocabulary.replace('.codes', '.vocab')]
         else:  # what AutoTokenizer and others open, of a scheme that they know
             opened = ['tokenizer.json', 'tokenizer_config.json']
-            assert beside == (opened if kind.name in ('bpe', 'wordpiece') else [])
+            if kind.name == 'unigram':
+                opened.append('tokenizer.vocab')
+            assert beside == (opened if kind.name != 'word' else [])
         has_unknown = manifest['vocabularies'][0]['special_ids']['unknown'] is not None
         assert not has_unknown or 0 <= lines['unknown'] < lines['ids']
 

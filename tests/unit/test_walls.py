@@ -37,6 +37,7 @@ FLOORS = [
     'tokcore/bpe/',
     'tokcore/word/',
     'tokcore/byte/',
+    'tokcore/unigram/',
     'tokcore/foreign_tokenizers/',
     'tokcore/schemes.py',
     'tokcore/learn.py',

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
@@ -72,7 +74,7 @@ class BlockCounter:
     Args:
         indexes: the tokens of each group, to share them with other counters.
         sample: rows outside of it are not counted.
-        unstorable: rows with such a token are rejected.
+        row_check: leaves out rows, with the reason.
     """
 
     def __init__(
@@ -82,12 +84,12 @@ class BlockCounter:
         pre_tokenizer: PreTokenizer,
         indexes: Sequence[TokenIndex | None] | None = None,
         sample: RowSample | None = None,
-        unstorable: UnstorableTokens | None = None,
+        row_check: RowCheck | None = None,
     ):
         self._groups = groups
         self._normalizer = normalizer
         self._pre_tokenizer = pre_tokenizer
-        self._sample, self._unstorable = sample, unstorable
+        self._sample, self._row_check = sample, row_check
         self._sides = frozenset(side for sides in groups for side in sides)
         self._accumulators = [TokenAccumulator(index) for index in indexes or (None,) * len(groups)]
 
@@ -96,7 +98,7 @@ class BlockCounter:
         indexes = [accumulator.index for accumulator in self._accumulators]
         return BlockCounter(
             self._groups, self._normalizer, self._pre_tokenizer, indexes, self._sample,
-            self._unstorable,
+            self._row_check,
         )  # fmt: skip
 
     def nbytes(self, others: Sequence[BlockCounter] = ()) -> int:
@@ -121,8 +123,8 @@ class BlockCounter:
                 that cannot be stored; nothing of the block is counted then.
         """
         counted = rows_to_count(block, splits, self._normalizer, self._sides, self._sample)
-        if self._unstorable is not None:
-            counted = self._unstorable.reject_rows(counted, self._sides)
+        if self._row_check is not None:
+            counted = self._row_check.reject_rows(counted, self._sides)
         stats = block_stats(block, counted.rows, splits, on_error, open_binary)
         self._add_rows(counted)
         return stats
@@ -140,11 +142,11 @@ class BlockCounter:
             rows = batch_rows(blocks, splits, self._normalizer)
         if rows is not None:
             counted = RowsToCount(rows, rows.sides)
-            if self._unstorable is not None:
-                counted = self._unstorable.reject_rows(counted, self._sides)
+            if self._row_check is not None:
+                counted = self._row_check.reject_rows(counted, self._sides)
             if not counted.rows.rejects:
                 self._add_rows(counted)
-                return batch_stats(blocks, rows, splits)
+                return batch_stats(blocks, counted.rows, splits)
         return add_stats([self.add(block, splits, on_error, open_binary) for block in blocks])
 
     def _add_rows(self, counted: RowsToCount) -> None:
@@ -159,6 +161,13 @@ class BlockCounter:
             TokenTable(*sums.finish(counter._accumulators[group] for counter in others))
             for group, sums in enumerate(self._accumulators)
         )
+
+
+class RowCheck(Protocol):
+    """Leaves out rows before their tokens are counted."""
+
+    def reject_rows(self, counted: RowsToCount, sides: Iterable[int]) -> RowsToCount:
+        """Returns the rows without those that cannot be counted on these sides, each with the reason."""
 
 
 @dataclass(frozen=True)
@@ -363,6 +372,11 @@ def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, Token
         )
         for i in np.flatnonzero(sizes[:, 0]).tolist()
     ]
+
+
+def partition_of(token: bytes, partitions: int) -> int:
+    """Returns the partition of a token; see `partition_table`."""
+    return zlib.crc32(token) * partitions >> 32
 
 
 def is_partition(number: int, table: TokenTable, partitions: int) -> bool:

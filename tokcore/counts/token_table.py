@@ -1,5 +1,6 @@
 """A table of distinct tokens and their counts: the result of counting, and a learner's input."""
 
+import dataclasses
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -38,15 +39,16 @@ class TokenTable:
     offsets: np.ndarray  # int64[n + 1]; the first is 0
     counts: np.ndarray  # int64[n]
     is_ordered: bool = False  # by the user, as lines of a text; else the order means nothing
+    last_word: bytes | None = None  # of the corpus, for a scheme whose learner depends on it
 
     def __post_init__(self) -> None:
         for name in ('data', 'offsets', 'counts'):
             array = read_only(np.ascontiguousarray(getattr(self, name)))
             object.__setattr__(self, name, array)
 
-    def __reduce__(self) -> tuple[type, tuple[np.ndarray, np.ndarray, np.ndarray, bool]]:
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         # By the constructor: an array that was pickled is no longer read-only.
-        return type(self), (self.data, self.offsets, self.counts, self.is_ordered)
+        return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     def __len__(self) -> int:
         return len(self.counts)

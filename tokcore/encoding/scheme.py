@@ -44,9 +44,10 @@ from tokcore.encoding.vocabulary import (
 )
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress, SearchResult
-from tokcore.options import option, positive, recorded
+from tokcore.options import flag, option, positive, recorded
 
 if typing.TYPE_CHECKING:
+    from tokcore.counts.tables import RowCheck
     from tokcore.counts.token_table import TokenTable
     from tokcore.encoding.encoder import DroppedCharacters, Encoder, UnmatchedText
     from tokcore.encoding.tokenizer import Tokenizer
@@ -214,6 +215,12 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     beam_learner: ClassVar[str | None] = None
     """`module:name` of its learner on Beam, a string since `tokcore` does not import Beam; or None."""
 
+    counts_last_word: ClassVar[bool] = False
+    """Whether the learner must know which word is the last of the corpus (`TokenTable.last_word`)."""
+
+    refused_options: ClassVar[Mapping[str, str]] = {}
+    """Options of the program that it reproduces which it does not have, and why, by names with underscores."""
+
     learns_in_rounds: ClassVar[bool] = False
     """Whether tokens that do not fit in memory are learned from by `learn_in_rounds`, with files on one
     machine, or on Beam; both need that `reason_against_rounds` gives none."""
@@ -233,9 +240,23 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         """Makes text of the bytes of rows."""
 
     @property
+    def counting_normalizer(self) -> Normalizer:
+        """The normalizer of rows whose tokens are counted."""
+        return self.normalizer
+
+    @property
     @abc.abstractmethod
     def pre_tokenizer(self) -> PreTokenizer:
         """Cuts rows into tokens."""
+
+    @property
+    def row_check(self) -> RowCheck | None:
+        """Leaves out rows whose tokens cannot be counted; None: there are no such rows."""
+        if not self.unstorable or not self.rows_have_unstorable:
+            return None
+        from tokcore.counts.tables import UnstorableTokens
+
+        return UnstorableTokens(self.unstorable, self.tokens)
 
     @property
     def rules(self) -> TokenRules:
@@ -441,6 +462,16 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         """Returns the file name of a dataset's vocabulary, or of one side's."""
         stem = f'vocab.{dataset}.{size}.{self.file_suffix}'
         return stem if side is None else f'{stem}.{side}'
+
+
+def refuse_options(scheme: Scheme, names: Iterable[str]) -> None:
+    """Raises InputError if one of these is an option that a scheme refuses."""
+    for name in names:
+        key = name.lstrip('-').replace('-', '_')
+        if key in scheme.refused_options:
+            raise InputError(
+                f'--scheme {scheme.name} has no {flag(key)}: {scheme.refused_options[key]}; leave it out'
+            )
 
 
 @dataclass(frozen=True)

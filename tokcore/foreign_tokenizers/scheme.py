@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from tokcore.bpe.scheme import AddedTokenOptions, pattern
 from tokcore.encoding.hub_folders import CONFIG_NAMES
@@ -25,15 +25,46 @@ if typing.TYPE_CHECKING:
     from tokcore.text.rows import Normalizer
 
 
+LearningT = TypeVar('LearningT', bound=LearningOptions)
+
+
 @dataclass(frozen=True)
-class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedTokenOptions]):
+class ModelFileScheme(Scheme['PretrainedVocabulary', LearningT, AddedTokenOptions]):
+    """Encodes with a model's file as the library does that wrote it."""
+
+    encoding = AddedTokenOptions
+    configs_beside = CONFIG_NAMES
+
+    @property
+    def normalizer(self) -> Normalizer:
+        from tokcore.text.normalizers import UNSTRIPPED_LINES
+
+        return UNSTRIPPED_LINES  # the encoder has the file's
+
+    def encoder(
+        self, vocabulary: PretrainedVocabulary, options: AddedTokenOptions | None = None
+    ) -> PretrainedEncoder:
+        from tokcore.foreign_tokenizers.encoder import PretrainedEncoder
+
+        options = options or AddedTokenOptions()
+        return PretrainedEncoder(vocabulary, options.allow_special_tokens)
+
+    def tokenizer(self, vocabulary: PretrainedVocabulary, **encoding: Any) -> PretrainedTokenizer:
+        from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
+
+        return PretrainedTokenizer(vocabulary, **encoding)
+
+    def template(self, vocabulary: PretrainedVocabulary, text: str | None = None) -> Template:
+        return vocabulary.template if text is None else super().template(vocabulary, text)
+
+
+@dataclass(frozen=True)
+class PretrainedScheme(ModelFileScheme[LearningOptions]):
     """Encodes as the library of a model's file does: tokenizers, tiktoken, SentencePiece, Mistral's."""
 
     name = 'pretrained'
     file_suffix = 'tokenizer.json'
     options = None
-    encoding = AddedTokenOptions
-    configs_beside = CONFIG_NAMES
 
     pattern: str | None = option(
         "of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a regular "
@@ -50,12 +81,6 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
             if len(self.pattern) > 1:
                 raise InputError('--scheme pretrained takes one --pattern; leave the others out')
             object.__setattr__(self, 'pattern', self.pattern[0] if self.pattern else None)
-
-    @property
-    def normalizer(self) -> Normalizer:
-        from tokcore.text.normalizers import UNSTRIPPED_LINES
-
-        return UNSTRIPPED_LINES  # the encoder has the file's
 
     @property
     def pre_tokenizer(self) -> PreTokenizer:
@@ -91,19 +116,6 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
         pattern = pattern_of_ranks(path) if is_by_name else None
         return {} if pattern is None else {'pattern': pattern}
 
-    def encoder(
-        self, vocabulary: PretrainedVocabulary, options: AddedTokenOptions | None = None
-    ) -> PretrainedEncoder:
-        from tokcore.foreign_tokenizers.encoder import PretrainedEncoder
-
-        options = options or AddedTokenOptions()
-        return PretrainedEncoder(vocabulary, options.allow_special_tokens)
-
-    def tokenizer(self, vocabulary: PretrainedVocabulary, **encoding: Any) -> PretrainedTokenizer:
-        from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
-
-        return PretrainedTokenizer(vocabulary, **encoding)
-
     def dropped(self, vocabulary: PretrainedVocabulary) -> DroppedCharacters | UnmatchedText | None:
         from tokcore.bpe.model import MergeModel
         from tokcore.encoding.encoder import UnmatchedText
@@ -115,9 +127,6 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
         # The other models have an unknown token, or refuse such characters.
         model = vocabulary.model
         return model.dropped(vocabulary.normalized) if isinstance(model, MergeModel) else None
-
-    def template(self, vocabulary: PretrainedVocabulary, text: str | None = None) -> Template:
-        return vocabulary.template if text is None else super().template(vocabulary, text)
 
     def tokens(self, text: str) -> Iterable[str]:
         return [text] if text else []

@@ -48,8 +48,8 @@ from tokcore.wordpiece.model import WORD_ROOT, DoubleArrayTrie, double_array_tri
 if typing.TYPE_CHECKING:
     from tokcore.bpe.model import MergeModel
 
-_PIECES, _TRAINER, _NORMALIZER, _DENORMALIZER = 1, 2, 3, 5  # fields of ModelProto
-_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6  # types of pieces
+_PIECES, _TRAINER, NORMALIZER, _DENORMALIZER = 1, 2, 3, 5  # fields of ModelProto
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, _UNUSED, BYTE = 1, 2, 3, 4, 5, 6  # types of pieces
 _UNIGRAM, _BPE = 1, 2
 _TYPES = {3: 'WORD', 4: 'CHAR'}
 
@@ -82,23 +82,17 @@ def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
     Raises:
         InputError: the file is damaged, or has a part that is not supported.
     """
-    pieces: list[_Piece] = []
-    specs: dict[int, dict[int, Any]] = {_TRAINER: {}, _NORMALIZER: {}, _DENORMALIZER: {}}
-    for number, value, place in message_fields(data, path):
-        if number == _PIECES:
-            pieces.append(_piece(_message(value, path, place), path, place))
-        elif number in specs:
-            specs[number] |= _fields(_message(value, path, place), path, place)
+    pieces, specs = read_model(data, path)
     if specs[_DENORMALIZER].get(2):
         refuse(path, 'denormalizer_spec', 'a denormalizer')
-    trainer, spec = specs[_TRAINER], specs[_NORMALIZER]
+    trainer, spec = specs[_TRAINER], specs[NORMALIZER]
     entries = _entries(pieces, path)
     unknown = _unknown_id(pieces, path)
     fallback = _fallback(pieces, trainer, entries, path)
     kind = trainer.get(3, _UNIGRAM)
     added = [
         AddedToken(id_, piece.text)
-        for id_, piece in enumerate(pieces) if piece.type == _CONTROL
+        for id_, piece in enumerate(pieces) if piece.type == CONTROL
     ]  # fmt: skip
     space = MARK if spec.get(5, 1) else ' '
     if kind == _UNIGRAM:
@@ -112,7 +106,7 @@ def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
         keeps_spaces = (
             space == MARK
             and MARK in entries
-            and not any(piece.type == _USER_DEFINED for piece in pieces)
+            and not any(piece.type == USER_DEFINED for piece in pieces)
         )
         borders = borders_of_merges(vocabulary, keeps_spaces)
         keeps_spaces &= borders is not NO_BORDERS
@@ -121,11 +115,11 @@ def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
         make_model = functools.partial(_merge_model, vocabulary, ranks, keeps_spaces)
         added += [
             AddedToken(id_, piece.text, normalized=True, special=False)
-            for id_, piece in enumerate(pieces) if piece.type == _USER_DEFINED
+            for id_, piece in enumerate(pieces) if piece.type == USER_DEFINED
         ]  # fmt: skip
     else:
         refuse(path, 'trainer_spec.model_type', f'the model {_TYPES.get(kind, kind)}')
-    normalizer = _normalizer(pieces, trainer, spec, path, space)
+    normalizer = text_normalizer(pieces, trainer, spec, path, space)
     return PretrainedVocabulary(
         data,
         entries,
@@ -134,7 +128,7 @@ def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
         cutting,
         (
             TextStep(
-                functools.partial(_normalized, normalizer=normalizer),
+                functools.partial(normalized_rows, normalizer=normalizer),
                 functools.partial(_aligned, normalizer=normalizer),
             ),
         ),
@@ -145,7 +139,25 @@ def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
     )
 
 
-class _Piece(NamedTuple):
+def read_model(data: bytes, path: str) -> tuple[list[Piece], dict[int, dict[int, Any]]]:
+    """Returns the pieces of a .model file by their ids, and the fields of its specs by their numbers.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    pieces: list[Piece] = []
+    specs: dict[int, dict[int, Any]] = {_TRAINER: {}, NORMALIZER: {}, _DENORMALIZER: {}}
+    for number, value, place in message_fields(data, path):
+        if number == _PIECES:
+            pieces.append(_piece(_message(value, path, place), path, place))
+        elif number in specs:
+            specs[number] |= _fields(_message(value, path, place), path, place)
+    return pieces, specs
+
+
+class Piece(NamedTuple):
+    """An entry of a model."""
+
     text: str
     score: float
     type: int
@@ -165,13 +177,13 @@ def _fields(message: bytes, path: str, place: int) -> dict[int, int | bytes]:
     return {number: value for number, value, _ in message_fields(message, path, place)}
 
 
-def _piece(message: bytes, path: str, place: int) -> _Piece:
+def _piece(message: bytes, path: str, place: int) -> Piece:
     fields = _fields(message, path, place)
     try:
         text = _bytes(fields.get(1)).decode()
     except UnicodeDecodeError:
         damaged(path, place, 'a piece that is not UTF-8')
-    score, kind = fields.get(2, bytes(4)), fields.get(3, _NORMAL)
+    score, kind = fields.get(2, bytes(4)), fields.get(3, NORMAL)
     if not text:
         damaged(path, place, 'an empty piece')
     if not isinstance(score, bytes) or len(score) != 4 or not isinstance(kind, int):
@@ -179,10 +191,10 @@ def _piece(message: bytes, path: str, place: int) -> _Piece:
     value = struct.unpack('<f', score)[0]
     if not math.isfinite(value):
         damaged(path, place, f'the score {value} of the piece {text!r:.80}')
-    return _Piece(text, value, kind if _NORMAL <= kind <= _BYTE else _NORMAL)
+    return Piece(text, value, kind if NORMAL <= kind <= BYTE else NORMAL)
 
 
-def _entries(pieces: Sequence[_Piece], path: str) -> dict[str, int]:
+def _entries(pieces: Sequence[Piece], path: str) -> dict[str, int]:
     entries: dict[str, int] = {}
     for id_, piece in enumerate(pieces):
         if entries.setdefault(piece.text, id_) != id_:
@@ -193,8 +205,8 @@ def _entries(pieces: Sequence[_Piece], path: str) -> dict[str, int]:
     return entries
 
 
-def _unknown_id(pieces: Sequence[_Piece], path: str) -> int:
-    unknown = [id_ for id_, piece in enumerate(pieces) if piece.type == _UNKNOWN]
+def _unknown_id(pieces: Sequence[Piece], path: str) -> int:
+    unknown = [id_ for id_, piece in enumerate(pieces) if piece.type == UNKNOWN]
     if len(unknown) != 1:
         raise InputError(
             f'{path} has {len(unknown)} pieces of the type UNKNOWN, and must have one; give a whole '
@@ -204,14 +216,14 @@ def _unknown_id(pieces: Sequence[_Piece], path: str) -> int:
 
 
 def _fallback(
-    pieces: Sequence[_Piece], trainer: Mapping[int, Any], entries: Mapping[str, int], path: str
+    pieces: Sequence[Piece], trainer: Mapping[int, Any], entries: Mapping[str, int], path: str
 ) -> list[int]:
     """Returns the ids of the 256 bytes; none if unknown characters are not spelled by bytes."""
     if not trainer.get(35):
         return []
     ids = [entries.get(f'<0x{byte:02X}>', -1) for byte in range(256)]
     for byte, id_ in enumerate(ids):
-        if id_ < 0 or pieces[id_].type != _BYTE:
+        if id_ < 0 or pieces[id_].type != BYTE:
             raise InputError(
                 f'{path} falls back to bytes and has no piece <0x{byte:02X}>; give a whole '
                 'SentencePiece model'
@@ -219,27 +231,32 @@ def _fallback(
     return ids
 
 
-def _unigram(pieces: Sequence[_Piece], unknown: int, fallback: Sequence[int]) -> UnigramModel:
-    normal = [piece.score for piece in pieces if piece.type == _NORMAL]
+def _unigram(pieces: Sequence[Piece], unknown: int, fallback: Sequence[int]) -> UnigramModel:
+    normal = [piece.score for piece in pieces if piece.type == NORMAL]
     lowest = min([_LARGEST_FLOAT, *normal])
-    scores = [
-        float(np.float32(0.1 * (len(piece.text.encode()) - 1)))
-        if piece.type == _USER_DEFINED
-        else piece.score
-        for piece in pieces
-    ]
+    scores = unigram_scores(pieces)
     used = {
         piece.text: id_
-        for id_, piece in enumerate(pieces) if piece.type in (_NORMAL, _USER_DEFINED)
+        for id_, piece in enumerate(pieces) if piece.type in (NORMAL, USER_DEFINED)
     }  # fmt: skip
     score = float(np.float32(lowest - UNKNOWN_PENALTY))
     return UnigramModel(used, scores, score, unknown, fallback, single_precision=True)
 
 
+def unigram_scores(pieces: Sequence[Piece]) -> list[float]:
+    """Returns the scores with which pieces are found in text: of the user's symbols those of SentencePiece."""
+    return [
+        float(np.float32(0.1 * (len(piece.text.encode()) - 1)))
+        if piece.type == USER_DEFINED
+        else piece.score
+        for piece in pieces
+    ]
+
+
 _Merges = tuple[tuple[str, str], ...]
 
 
-def _merges(pieces: Sequence[_Piece], path: str) -> tuple[_Merges, np.ndarray]:
+def _merges(pieces: Sequence[Piece], path: str) -> tuple[_Merges, np.ndarray]:
     """Returns the merges, and their ranks: any two neighbors that are a piece together are merged.
 
     Pieces of equal scores have equal ranks.
@@ -248,7 +265,7 @@ def _merges(pieces: Sequence[_Piece], path: str) -> tuple[_Merges, np.ndarray]:
     for id_, piece in enumerate(pieces):
         if piece.type == _UNUSED:
             refuse(path, f'pieces[{id_}]', f'the piece {piece.text!r:.80} of the type UNUSED')
-        if piece.type == _NORMAL:
+        if piece.type == NORMAL:
             scores[piece.text] = piece.score
     own = {text: text for text in scores}  # one string for all merges of a piece
     merges: list[tuple[str, str]] = []
@@ -279,19 +296,19 @@ def _merge_model(vocabulary: BpeVocabulary, ranks: np.ndarray, keeps_spaces: boo
     return model.with_spaces() if keeps_spaces else model
 
 
-def _normalizer(
-    pieces: Sequence[_Piece],
+def text_normalizer(
+    pieces: Sequence[Piece],
     trainer: Mapping[int, Any],
     spec: Mapping[int, Any],
     path: str,
     space: str,
-) -> _Normalizer:
+) -> TextNormalizer:
     charsmap = parse_charsmap(_bytes(spec.get(2)))
     if charsmap is None:
         raise InputError(
             f'{path}: normalizer_spec.precompiled_charsmap is damaged; give a whole SentencePiece model'
         )
-    symbols = [piece.text for piece in pieces if piece.type == _USER_DEFINED]
+    symbols = [piece.text for piece in pieces if piece.type == USER_DEFINED]
     written, removed = space.encode(), (MARK if spec.get(5, 1) else ' ').encode()
     rules = _Rules(
         read_only(np.frombuffer(written, np.uint8)),
@@ -311,7 +328,7 @@ def _normalizer(
         lead = symbol.encode()[0]
         if 0xE0 <= lead < 0xF0:
             words[(lead & 0xF) << 12 : (lead & 0xF) + 1 << 12] = 0
-    return _Normalizer(
+    return TextNormalizer(
         charsmap,
         read_only(sizes),
         keeps_ascii,
@@ -334,7 +351,7 @@ class _Rules(NamedTuple):
     removes_spaces: bool  # at the start, at the end, and after another space
 
 
-class _Normalizer(NamedTuple):
+class TextNormalizer(NamedTuple):
     """The normalizer of a SentencePiece model."""
 
     charsmap: Charsmap
@@ -357,7 +374,7 @@ class _Normalizer(NamedTuple):
     rules: _Rules
 
 
-def _normalized(side: Side, normalizer: _Normalizer) -> Side:
+def normalized_rows(side: Side, normalizer: TextNormalizer) -> Side:
     """Returns the normalized texts."""
     size = int((side.ends - side.starts).sum())
     out = np.empty(size + size // 2 + 16 * len(side) + 64, np.uint8)
@@ -373,7 +390,7 @@ def _normalized(side: Side, normalizer: _Normalizer) -> Side:
     return Side(read_only(out[: ends[-1]]), read_only(ends[:-1]), read_only(ends[1:]))
 
 
-def _aligned(text: AlignedText, normalizer: _Normalizer) -> AlignedText:
+def _aligned(text: AlignedText, normalizer: TextNormalizer) -> AlignedText:
     """Returns the normalized text; what a character stands for goes up to where the next one's begins."""
     data = text.text.encode('utf-8', 'surrogatepass')
     array, rules = with_margin(np.frombuffer(data, np.uint8)), normalizer.rules
@@ -602,9 +619,9 @@ def _ends_with(out, begin, used, space):
 
 
 def _decoder(
-    pieces: Sequence[_Piece], trainer: Mapping[int, Any], spec: Mapping[int, Any], path: str
+    pieces: Sequence[Piece], trainer: Mapping[int, Any], spec: Mapping[int, Any], path: str
 ) -> JoinTokens:
-    kinds = {piece.text: piece.type for piece in pieces if piece.type != _NORMAL}
+    kinds = {piece.text: piece.type for piece in pieces if piece.type != NORMAL}
     try:
         unknown = _bytes(trainer.get(44, ' ⁇ '.encode())).decode()
     except UnicodeDecodeError:
@@ -624,8 +641,8 @@ def _joined(
     text, spelled = '', bytearray()
     is_first, dropped = True, False
     for token in [*tokens, None]:
-        kind = None if token is None else kinds.get(token, _NORMAL)
-        if token is not None and kind == _BYTE:
+        kind = None if token is None else kinds.get(token, NORMAL)
+        if token is not None and kind == BYTE:
             spelled.append(int(token[3:5], 16))
             continue
         # U+FFFD stands for each byte that is not part of a character.
@@ -636,9 +653,9 @@ def _joined(
         if dropped or text:
             is_first = False
         dropped = False
-        if kind == _UNKNOWN:
+        if kind == UNKNOWN:
             text += unknown
-        elif kind != _CONTROL:
+        elif kind != CONTROL:
             if is_first and drops_first and token.startswith(MARK):
                 token = token[1:]
                 dropped = not removes

@@ -58,7 +58,7 @@ class UnstrippedLines:
         damaged, new_ends = np.zeros(len(rows), np.uint8), np.empty(len(rows), np.int64)
         _check_and_empty_rows(text, starts, ends, _white_space(), damaged, new_ends)
         suspects = np.flatnonzero(damaged).tolist()
-        damages = _find_damages(text, starts, ends, damaged)
+        damages = find_damages(text, starts, ends, damaged)
         for row in suspects:
             if row not in damages and text[starts[row] : ends[row]].tobytes().decode().strip():
                 new_ends[row] = ends[row]
@@ -93,7 +93,7 @@ class StrippedLines:
         text, starts, ends = rows.arrays()
         damaged = np.zeros(len(rows), np.uint8)
         check_rows(text, starts, ends, damaged)
-        damages = _find_damages(text, starts, ends, damaged)
+        damages = find_damages(text, starts, ends, damaged)
         side = _stripped(text, starts, ends, damaged, _strip_table(self.only))
         if self.only is not None:
             new_ends = np.empty(len(rows), np.int64)
@@ -118,7 +118,7 @@ class _T2tLines:
         text, starts, ends = rows.arrays()
         damaged = np.zeros(len(rows), np.uint8)
         returns = check_rows(text, starts, ends, damaged)
-        damages = _find_damages(text, starts, ends, damaged, _find_damage_without_returns)
+        damages = find_damages(text, starts, ends, damaged, _find_damage_without_returns)
         if returns:
             text, starts, ends = map(read_only, _drop_returns(text, starts, ends))
         return NormalizedRows(_stripped(text, starts, ends, damaged, whitespace_table()), damages)
@@ -159,7 +159,7 @@ def _position_with_returns(line: bytes, position: int) -> int:
     return len(line)
 
 
-def _find_damages(
+def find_damages(
     text: np.ndarray,
     starts: np.ndarray,
     ends: np.ndarray,

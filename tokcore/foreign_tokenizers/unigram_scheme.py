@@ -1,0 +1,312 @@
+"""Unigram models as a scheme: SentencePiece's, learned from counts of words, with its names of options."""
+
+from __future__ import annotations
+
+import os
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from tokcore.encoding.hub_folders import CONFIG_NAME, TOKENIZER_NAME, tokenizer_config
+from tokcore.encoding.scheme import Learned, LearningOptions, vocab_size_option
+from tokcore.encoding.vocabulary import ReadBeside, read_if_there
+from tokcore.errors import InputError
+from tokcore.foreign_tokenizers.scheme import ModelFileScheme
+from tokcore.learning.size_search import Progress
+from tokcore.options import LARGEST_INT32, Decimal, WholeNumber, option, special_tokens
+
+if typing.TYPE_CHECKING:
+    from tokcore.counts.token_table import TokenTable
+    from tokcore.foreign_tokenizers.sentencepiece import Piece
+    from tokcore.foreign_tokenizers.sentencepiece_files import Fields
+    from tokcore.foreign_tokenizers.sentences import SentenceLines, SentenceWords
+    from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
+
+Rule = Literal['nmt_nfkc', 'identity']
+Learner = Literal['auto', 'memory', 'beam']
+
+_VOCAB_NAME = 'tokenizer.vocab'
+
+_NO_ORDER = 'counts of words do not have the order of sentences and words'
+_SAMPLE = 'give --vocab-sample uniform:SHARE in its place'
+_UNTRIED = 'its results have not been compared with those of SentencePiece'
+_REFUSED = {
+    'split_by_whitespace': _NO_ORDER,
+    'treat_whitespace_as_suffix': _NO_ORDER,
+    'add_dummy_prefix': _NO_ORDER,
+    'input_sentence_size': _SAMPLE,
+    'shuffle_input_sentence': _SAMPLE,
+    'model_type': '--scheme says it',
+    **dict.fromkeys(
+        'allow_whitespace_only_pieces auto_character_coverage bos_id bos_piece eos_id eos_piece '
+        'normalization_rule_tsv pad_id pad_piece pretokenization_delimiter '
+        'remove_extra_whitespaces required_chars seed_sentencepieces_file split_by_number '
+        'split_by_unicode_script split_digits train_extremely_large_corpus unk_id unk_piece '
+        'unk_surface use_sparse_pruning'.split(),
+        _UNTRIED,
+    ),
+}
+"""Options of SentencePiece's trainer that there are not, with the reason."""
+
+
+@dataclass(frozen=True)
+class UnigramOptions(LearningOptions):
+    """How pieces are learned, with the names and defaults of SentencePiece's trainer."""
+
+    vocab_size: int = vocab_size_option()
+    character_coverage: float = option(
+        'the share of characters that become pieces, {range}; the others are unknown (default: 0.9995)',
+        Decimal(0.98, 1),
+        'SHARE',
+        default=0.9995,
+        changes_bytes=True,
+    )
+    num_threads: int = option(
+        'partial sums of the learner, {range}; SentencePiece has one for each thread, and scores depend on it '
+        '(default: 16)',
+        WholeNumber(1, 1024),
+        'N',
+        default=16,
+        changes_bytes=True,
+    )
+    shrinking_factor: float = option(
+        'the share of pieces that a pruning step keeps, {range} (default: 0.75)',
+        Decimal(0.5, 0.95),
+        'SHARE',
+        default=0.75,
+        changes_bytes=True,
+    )
+    num_sub_iterations: int = option(
+        'EM iterations between two pruning steps, {range} (default: 2)',
+        WholeNumber(1, 10),
+        'N',
+        default=2,
+        changes_bytes=True,
+    )
+    seed_sentencepiece_size: int = option(
+        'pieces to begin with; 0: 8 for each entry, at least 100000 (default: 1000000)',
+        WholeNumber(0, LARGEST_INT32),
+        'N',
+        default=1_000_000,
+        changes_bytes=True,
+    )
+    max_sentencepiece_length: int = option(
+        'the most characters of a piece, {range} (default: 16)',
+        WholeNumber(1, 512),
+        'N',
+        default=16,
+        changes_bytes=True,
+    )
+    hard_vocab_limit: bool = option(
+        'refuse a text that gives fewer entries than --vocab-size (default: on)',
+        None,
+        default=True,
+        changes_bytes=True,
+    )
+    learner: Learner = option(
+        'memory and auto: in this process (default: auto)', get_args(Learner), default='auto'
+    )
+
+
+@dataclass(frozen=True)
+class UnigramScheme(ModelFileScheme[UnigramOptions]):
+    """`<unk> <s> </s>`, symbols, then pieces with the logarithms of their probabilities."""
+
+    name = 'unigram'
+    file_suffix = 'model'
+    options = UnigramOptions
+    learner_bytes_per_character = 65
+    counts_last_word = True
+    refused_options = _REFUSED
+
+    normalization_rule_name: Rule = option(
+        'the normalization, by its name in SentencePiece; both collapse spaces (default: nmt_nfkc)',
+        get_args(Rule),
+        default='nmt_nfkc',
+        changes_bytes=True,
+    )
+    max_sentence_length: int = option(
+        'rows of more than N bytes are not learned from, {range} (default: 4192)',
+        WholeNumber(10, 1 << 30),
+        'N',
+        default=4192,
+        changes_bytes=True,
+    )
+    control_symbols: tuple[str, ...] = option(
+        'entries that text never becomes, after <unk>, <s> and </s>',
+        special_tokens,
+        'A,B,…',
+        default=(),
+        changes_bytes=True,
+    )
+    user_defined_symbols: tuple[str, ...] = option(
+        'entries that stay whole wherever they are in text',
+        special_tokens,
+        'A,B,…',
+        default=(),
+        changes_bytes=True,
+    )
+    byte_fallback: bool = option(
+        'spell unknown characters by 256 entries for bytes',
+        None,
+        default=False,
+        changes_bytes=True,
+    )
+
+    def __post_init__(self) -> None:
+        names = [*self.control_symbols, *self.user_defined_symbols]
+        twice = sorted({name for name in names if names.count(name) > 1 or name == '<unk>'})
+        if twice:
+            raise InputError(
+                f'--control-symbols and --user-defined-symbols define {twice[0]} again; leave it out'
+            )
+
+    @property
+    def unstorable(self) -> str:
+        return ''
+
+    @property
+    def counting_normalizer(self) -> SentenceLines:
+        from tokcore.foreign_tokenizers.sentences import SentenceLines
+
+        return SentenceLines()
+
+    @property
+    def pre_tokenizer(self) -> SentenceWords:
+        from tokcore.foreign_tokenizers.sentences import SentenceWords
+
+        names = tuple(piece.text for piece in self._meta_pieces)
+        return SentenceWords(self.normalization_rule_name, self.max_sentence_length, names)
+
+    @property
+    def row_check(self) -> SentenceWords:
+        return self.pre_tokenizer
+
+    @property
+    def _meta_pieces(self) -> list[Piece]:
+        from tokcore.foreign_tokenizers.sentencepiece_files import meta_pieces
+
+        return meta_pieces(self.control_symbols, self.user_defined_symbols, self.byte_fallback)
+
+    def check(self, options: UnigramOptions) -> None:
+        if options.learner == 'beam':
+            raise InputError(
+                '--scheme unigram has no learner on Beam yet: its sums are made in one process, which '
+                'holds all distinct words; leave out --learner beam'
+            )
+
+    def learn(
+        self, table: TokenTable, options: UnigramOptions, report: Progress
+    ) -> Learned[PretrainedVocabulary]:
+        from tokcore.foreign_tokenizers.sentencepiece import NORMAL, Piece
+        from tokcore.foreign_tokenizers.sentencepiece_files import model_file
+        from tokcore.foreign_tokenizers.sentences import charsmap_data, words_of_table
+        from tokcore.unigram.learner import learn_pieces
+
+        first = self._meta_pieces
+        learned = learn_pieces(
+            words_of_table(table),
+            vocab_size=options.vocab_size,
+            num_meta_pieces=len(first),
+            character_coverage=options.character_coverage,
+            num_threads=options.num_threads,
+            shrinking_factor=options.shrinking_factor,
+            num_sub_iterations=options.num_sub_iterations,
+            seed_sentencepiece_size=options.seed_sentencepiece_size,
+            max_sentencepiece_length=options.max_sentencepiece_length,
+            hard_vocab_limit=options.hard_vocab_limit,
+            max_workers=min(options.num_threads, os.cpu_count() or 1),
+        )
+        pieces = [
+            Piece(piece.decode(), score, NORMAL)
+            for piece, score in zip(learned.pieces, learned.scores.tolist(), strict=True)
+        ]
+        rule = self.normalization_rule_name
+        data = model_file(
+            [*first, *pieces],
+            self._trainer_spec(options, len(first) + len(pieces)),
+            [(1, rule), (2, charsmap_data(rule))],
+        )
+        return Learned(self.parse(data, 'the learned model'))
+
+    def _trainer_spec(self, options: UnigramOptions, size: int) -> Fields:
+        """Returns the fields of TrainerSpec: the size, the number of sums, and what is not the default."""
+        default, own = UnigramOptions(options.vocab_size), UnigramScheme()
+        values: list[tuple[int, int | float, int | float | None]] = [
+            (4, size, None),
+            (10, options.character_coverage, default.character_coverage),
+            (14, options.seed_sentencepiece_size, default.seed_sentencepiece_size),
+            (15, options.shrinking_factor, default.shrinking_factor),
+            (16, options.num_threads, None),
+            (17, options.num_sub_iterations, default.num_sub_iterations),
+            (18, self.max_sentence_length, own.max_sentence_length),
+            (20, options.max_sentencepiece_length, default.max_sentencepiece_length),
+        ]
+        return [
+            *((number, value) for number, value, usual in values if value != usual),
+            *((30, name) for name in self.control_symbols),
+            *((31, name) for name in self.user_defined_symbols),
+            *([] if options.hard_vocab_limit else [(33, 0)]),
+            *([(35, 1)] if self.byte_fallback else []),
+        ]
+
+    def parse(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> PretrainedVocabulary:
+        from tokcore.foreign_tokenizers.files import parse_pretrained
+        from tokcore.foreign_tokenizers.sentencepiece import is_sentencepiece_file
+
+        if not is_sentencepiece_file(data):
+            raise InputError(
+                f'{path} is not a SentencePiece model; give a .model file, or --scheme pretrained'
+            )
+        return parse_pretrained(data, path)
+
+    @property
+    def tokenizer_file_names(self) -> tuple[str, ...]:
+        from tokcore.foreign_tokenizers.sentences import normalized_sentence
+
+        rule = self.normalization_rule_name
+        # `tokenizers` normalizes such symbols too.
+        if any(
+            normalized_sentence(name, rule) != '▁' + name or '▁' in name
+            for name in self.user_defined_symbols
+        ):
+            return (_VOCAB_NAME,)
+        return TOKENIZER_NAME, CONFIG_NAME, _VOCAB_NAME
+
+    def tokenizer_files(self, vocabulary: PretrainedVocabulary) -> Mapping[str, bytes]:
+        from tokcore.foreign_tokenizers.sentencepiece import (
+            CONTROL,
+            NORMALIZER,
+            UNKNOWN,
+            read_model,
+        )
+        from tokcore.foreign_tokenizers.sentencepiece_files import unigram_json, vocab_file
+
+        pieces, specs = read_model(vocabulary.data, vocabulary.path)
+        special = [piece.text for piece in pieces if piece.type in (CONTROL, UNKNOWN)]
+        charsmap = specs[NORMALIZER].get(2, b'')
+        files = {
+            TOKENIZER_NAME: unigram_json(pieces, charsmap, self.byte_fallback, special),
+            CONFIG_NAME: tokenizer_config(special),
+            _VOCAB_NAME: vocab_file(pieces),
+        }
+        return {name: files[name] for name in self.tokenizer_file_names}
+
+    def tokens(self, text: str) -> Iterable[str]:
+        return self.pre_tokenizer.tokens(text)
+
+    def vocabulary_of(self, characters: Sequence[str]) -> PretrainedVocabulary:
+        from tokcore.foreign_tokenizers.sentencepiece import NORMAL, Piece
+        from tokcore.foreign_tokenizers.sentencepiece_files import model_file
+        from tokcore.foreign_tokenizers.sentences import charsmap_data
+
+        pieces = [Piece(character, -1.0, NORMAL) for character in sorted({*characters, '▁'})]
+        rule = self.normalization_rule_name
+        normalizer = [(1, rule), (2, charsmap_data(rule))]
+        return self.parse(model_file([*self._meta_pieces, *pieces], [], normalizer), '')
+
+
+SCHEME = UnigramScheme()
