@@ -260,7 +260,9 @@ def test_a_dataset_is_encoded_with_a_model_that_has_symbols(corpus, tmp_path):
     path, folder = tmp_path / 'x.model', tmp_path / 'x'
     symbols = ['--user-defined-symbols', 'th,<u>', '--control-symbols', '<c>', '--byte-fallback']
     learning = ['--vocab-size', 700, '--num-threads', 2]
-    succeed('vocab', '--scheme', 'unigram', '--text', *corpus, *learning, *symbols, '--output', path)
+    succeed(
+        'vocab', '--scheme', 'unigram', '--text', *corpus, *learning, *symbols, '--output', path
+    )
     encode = ['encode', '--text', *corpus, '--vocab', path, '--name', 'x', '--shards', 2]
     succeed(*encode, '--output', folder, '--target-prefix', '<c> ')
     tokenizer = tokcore.load_tokenizer(folder)
