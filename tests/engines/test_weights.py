@@ -267,7 +267,7 @@ def test_whole_factors_on_the_corpora(tmp_path, scheme):
     for name in ('docs.en.txt.gz', 'poetry.zh.txt.gz'):
         tables.append(tmp_path / name)
         succeed('count', '--scheme', scheme, '--text', CORPORA / name, '--output', tables[-1])
-    size = ['--vocab-size', 8192]
+    size = ['--vocab-size', 16384]  # subword needs an entry for each of 14,341 characters
     command = ['vocab', '--scheme', scheme, *size]
     whole = ['--counts', f'{tables[0]}=2x', f'{tables[1]}=3x']
     succeed(*command, '--counts', *tables, *tables, tables[1], '--output', tmp_path / 'repeated')
