@@ -175,6 +175,22 @@ def test_counts_know_the_last_word_and_merged_ones_that_of_the_last(corpus, mode
         assert without_paths(path.read_bytes()) == without_paths(model)
 
 
+def test_whole_factors_are_those_of_files_that_are_read_again(corpus, tmp_path):
+    # Empty sentences would change places with others than in the files.
+    lines = [line for line in LINES_OF_CORPUS if line.strip(' \u200b\u3000')]
+    parts = [
+        write(tmp_path / f'{name}.txt', ''.join(f'{line}\n' for line in part).encode())
+        for name, part in (('a', lines[:150]), ('b', lines[150:]))
+    ]
+    for path in parts:
+        succeed('count', '--scheme', 'unigram', '--text', path, '--output', tmp_path / path.stem)
+    weighted = ['--counts', f'{tmp_path}/a=2x', f'{tmp_path}/b=3x']
+    model = tmp_path / 'weighted.model'
+    succeed('vocab', '--scheme', 'unigram', *weighted, *LEARNING, '--output', model)
+    theirs = trained([*2 * parts[:1], *3 * parts[1:]], vocab_size=400, num_threads=2)
+    assert without_paths(model.read_bytes()) == without_paths(theirs)
+
+
 def test_a_build_a_pipeline_and_a_call_have_the_same_model(corpus, model, tmp_path):
     succeed(
         'build', '--scheme', 'unigram', '--text', *corpus, *LEARNING, '--name', 'x', '--shards', 1,
