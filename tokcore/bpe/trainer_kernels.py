@@ -76,9 +76,7 @@ class Symbols(NamedTuple):
     strings: np.ndarray  # uint8: all strings, and a margin
     starts: np.ndarray  # int64: where its string starts in `strings`
     lengths: np.ndarray  # int32: of the string; 0 if no word can have it
-    units: (
-        np.ndarray
-    )  # int64: its length in bytes or characters; 0 while no word has it; see `joined_units`
+    units: np.ndarray  # int64: its length and more, see `joined_units`; 0 while no word has it
     spans: np.ndarray  # int32: its cells
     prefixes: np.ndarray  # uint64: its first eight bytes, big-endian
     slots: np.ndarray  # int32[2^k], a hash table by string: symbol + 1, or 0
