@@ -5,10 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.unicode import CODE_POINTS, next_character
-from tokcore.unigram.string_sorting import POSITION_BITS, copy_strings, entries_of, sort_strings
+from tokcore.unigram.string_sorting import POSITION_BITS, entries_of, pick_strings, sort_strings
 
 WORD_START, RARE, META_NAME = '\u2581', '\u2585', '\x1f'
 """Characters with a meaning: a space, a character beyond the coverage, and the name of a meta piece."""
@@ -72,12 +71,10 @@ def rank_words(words: Words, character_coverage: float, required_chars: str) -> 
     ending = np.add.reduceat(words.ending[order], firsts)
     by_count = np.argsort(-counts, kind='stable')
     picked = firsts[by_count]
-    new_starts = row_offsets(sizes[picked])
-    copied = np.zeros(int(new_starts[-1]), letters.dtype)
-    copy_strings(read_only(letters), starts[order[picked]], read_only(new_starts), copied)
     return RankedWords(
-        read_only(copied), read_only(new_starts), read_only(counts[by_count]),
-        read_only(ending[by_count]), last, alphabet, letter_of[chosen].astype(np.int64),
+        *pick_strings(letters, starts[order[picked]], sizes[picked]),
+        read_only(counts[by_count]), read_only(ending[by_count]), last, alphabet,
+        letter_of[chosen].astype(np.int64),
     )  # fmt: skip
 
 
