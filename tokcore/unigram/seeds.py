@@ -52,6 +52,13 @@ class Candidates(NamedTuple):
     def scores(self) -> np.ndarray:
         return self.counts.astype(_f32) * self.lengths.astype(_f32)
 
+    def best(self, most: int) -> 'Candidates':
+        """Returns the candidates of the `most` largest scores, and those of equal score."""
+        if len(self.counts) <= most:
+            return self
+        scores = self.scores()
+        return self.pick(np.flatnonzero(scores >= np.partition(scores, -most)[-most]))
+
 
 class Letters(NamedTuple):
     """What is known about each letter."""
@@ -88,39 +95,44 @@ def pick_strings(
 def seed_pieces(words: RankedWords, most: int, longest: int, max_workers: int) -> Pieces:
     """Returns the characters by count, and then at most `most` candidates by count times length."""
     alphabet = words.alphabet
-    letters = _letters_of(alphabet)
+    letters = letters_of_alphabet(alphabet)
     totals = np.zeros(len(alphabet), np.int64)
     firsts = np.zeros(len(alphabet), np.int64)
     _count_letters(words.letters, words.starts, words.counts, letters, totals, firsts)
-    totals[alphabet == ord(RARE)] = 0
-    singles = np.flatnonzero(totals)
-    singles = singles[np.argsort(-totals[singles], kind='stable')]
 
     def find(bounds: tuple[int, int]) -> Candidates:
-        found = _candidates_of(words, letters, longest, *bounds, int(firsts[slice(*bounds)].sum()))
-        return _best(found, most)
+        entries = np.empty(int(firsts[slice(*bounds)].sum()), np.int64)
+        _list_suffixes(words.letters, words.starts, letters, *bounds, entries)
+        return find_candidates(words, letters, longest, entries).best(most)
 
     best: list[Candidates] = []
     with ThreadPoolExecutor(max_workers) as pool:
-        for found in pool.map(find, _partitions(firsts)):
+        for found in pool.map(find, partitions(firsts, _PARTITION)):
             best.append(found)
             if sum(len(each.counts) for each in best) > most + most // 2:
-                best = [_best(_concatenate(best), most)]
-    candidates = _concatenate(best)
+                best = [_concatenate(best).best(most)]
+    return choose_pieces(words.letters, alphabet, totals, _concatenate(best), most)
+
+
+def choose_pieces(
+    text: np.ndarray, alphabet: np.ndarray, totals: np.ndarray, candidates: Candidates, most: int
+) -> Pieces:
+    """Returns the characters by their totals, and then the best candidates, which are in a text."""
+    singles = np.flatnonzero(np.where(alphabet == ord(RARE), 0, totals))
+    singles = singles[np.argsort(-totals[singles], kind='stable')]
     scores = candidates.scores()
     order = np.lexsort((-candidates.byte_lengths, -scores))[:most]
-    # Letters are looked up behind the words.
-    text = np.concatenate([words.letters, singles.astype(words.letters.dtype)])
-    sources = np.concatenate(
-        [len(words.letters) + np.arange(len(singles)), candidates.positions[order]]
-    )
+    # Letters are looked up behind the text.
+    sources = np.concatenate([len(text) + np.arange(len(singles)), candidates.positions[order]])
+    text = np.concatenate([text, singles.astype(text.dtype)])
     sizes = np.concatenate([np.full(len(singles), 2), candidates.lengths[order] + 1])
     values = np.concatenate([totals[singles].astype(_f32), scores[order]])
     _take_logs(log(values.sum(dtype=_f64)), values)
     return pick_strings(text, sources, sizes, values)
 
 
-def _letters_of(alphabet: np.ndarray) -> Letters:
+def letters_of_alphabet(alphabet: np.ndarray) -> Letters:
+    """Returns what is known about the letters of code points."""
     scripts = script_table()[alphabet]
     for character in ('\0', ' ', RARE):
         scripts[alphabet == ord(character)] = _UNUSABLE
@@ -131,23 +143,40 @@ def _letters_of(alphabet: np.ndarray) -> Letters:
     return Letters(read_only(scripts), read_only(sizes), read_only(leads))
 
 
-def _partitions(firsts: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yields ranges of first letters with up to `_PARTITION` suffixes, or a single letter."""
+def partitions(firsts: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
+    """Yields ranges of first letters with up to so many suffixes, or a single letter."""
     low, size = 0, 0
     for letter, count in enumerate(firsts.tolist()):
-        if size and size + count > _PARTITION:
+        if size and size + count > most:
             yield low, letter
             low, size = letter, 0
         size += count
     yield low, len(firsts)
 
 
-def _candidates_of(
-    words: RankedWords, letters: Letters, longest: int, low: int, high: int, size: int
+def cut_suffixes(
+    words: RankedWords, letters: Letters, longest: int, low: int, high: int
+) -> RankedWords:
+    """Returns the suffixes that begin with letters from `low` to before `high`, as words of their own.
+
+    Of each there is what decides about candidates: one letter more than the longest has.
+    """
+    entries = np.empty(len(words.letters), np.int64)
+    entries = entries[: _list_suffixes(words.letters, words.starts, letters, low, high, entries)]
+    positions, of_word = entries & (1 << POSITION_BITS) - 1, entries >> POSITION_BITS
+    starts = row_offsets(np.minimum(words.starts[of_word + 1] - positions, longest + 2))
+    copied = np.zeros(int(starts[-1]), words.letters.dtype)
+    copy_strings(words.letters, read_only(positions), read_only(starts), copied)
+    return words._replace(
+        letters=copied, starts=starts, counts=words.counts[of_word], ending=words.ending[of_word]
+    )
+
+
+def find_candidates(
+    words: RankedWords, letters: Letters, longest: int, entries: np.ndarray
 ) -> Candidates:
-    """Returns the candidates that begin with the letters from `low` to before `high`."""
-    entries = np.empty(size, np.int64)
-    _list_suffixes(words.letters, words.starts, letters, low, high, entries)
+    """Returns the candidates among the beginnings of suffixes, all that begin with some letters."""
+    size = len(entries)
     common = np.zeros(size, np.uint16)
     sort_strings(words.letters, len(words.alphabet), longest + 1, entries, common)
     types = (np.int64, np.int32, np.int32, np.int64)
@@ -158,14 +187,6 @@ def _candidates_of(
 
 def _concatenate(parts: list[Candidates]) -> Candidates:
     return Candidates(*map(np.concatenate, zip(*parts)))
-
-
-def _best(found: Candidates, most: int) -> Candidates:
-    """Returns the candidates of the `most` largest scores, and those of equal score."""
-    if len(found.counts) <= most:
-        return found
-    scores = found.scores()
-    return found.pick(np.flatnonzero(scores >= np.partition(scores, -most)[-most]))
 
 
 @kernel_without_allocation
@@ -187,12 +208,14 @@ def _count_letters(text, starts, counts, letters, totals, firsts):
 
 @kernel_without_allocation
 def _list_suffixes(text, starts, letters, low, high, entries):
+    """Lists the suffixes that begin with letters from `low` to before `high`; returns how many."""
     size = 0
     for word in range(len(starts) - 1):
         for position in range(starts[word], starts[word + 1] - 1):
             if low <= text[position] < high and _is_piece(text, position, 2, letters.scripts):
                 entries[size] = word << POSITION_BITS | position
                 size += 1
+    return size
 
 
 @kernel_without_allocation
