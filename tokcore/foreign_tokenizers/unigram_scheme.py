@@ -22,6 +22,8 @@ if typing.TYPE_CHECKING:
     from tokcore.foreign_tokenizers.sentencepiece_files import Fields
     from tokcore.foreign_tokenizers.sentences import SentenceLines, SentenceWords
     from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
+    from tokcore.unigram.learner import LearnedPieces, PieceRules
+    from tokcore.unigram.words import Words
 
 Rule = Literal['nmt_nfkc', 'identity']
 Learner = Literal['auto', 'memory', 'beam']
@@ -105,7 +107,9 @@ class UnigramOptions(LearningOptions):
         changes_bytes=True,
     )
     learner: Learner = option(
-        'memory and auto: in this process (default: auto)', get_args(Learner), default='auto'
+        'memory: in this process; beam: on the workers; auto: in memory where it fits (default: auto)',
+        get_args(Learner),
+        default='auto',
     )
 
 
@@ -116,6 +120,7 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     name = 'unigram'
     file_suffix = 'model'
     options = UnigramOptions
+    beam_learner = 'pipelines.learning.unigram_on_beam:search_on_beam'
     learner_bytes_per_character = 65
     counts_last_word = True
     refused_options = _REFUSED
@@ -189,26 +194,31 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
 
         return meta_pieces(self.control_symbols, self.user_defined_symbols, self.byte_fallback)
 
-    def check(self, options: UnigramOptions) -> None:
-        if options.learner == 'beam':
-            raise InputError(
-                '--scheme unigram has no learner on Beam yet: its sums are made in one process, which '
-                'holds all distinct words; leave out --learner beam'
-            )
-
     def learn(
         self, table: TokenTable, options: UnigramOptions, report: Progress
     ) -> Learned[PretrainedVocabulary]:
-        from tokcore.foreign_tokenizers.sentencepiece import NORMAL, Piece
-        from tokcore.foreign_tokenizers.sentencepiece_files import model_file
-        from tokcore.foreign_tokenizers.sentences import charsmap_data, words_of_table
         from tokcore.unigram.learner import learn_pieces
 
-        first = self._meta_pieces
-        learned = learn_pieces(
-            words_of_table(table),
+        rules = self.piece_rules(options)
+        max_workers = min(options.num_threads, os.cpu_count() or 1)
+        words = self.words_of(table)
+        return self.learned_from(
+            learn_pieces(words, max_workers=max_workers, **rules._asdict()), options
+        )
+
+    def words_of(self, table: TokenTable) -> Words:
+        """Returns the words of tokens; see `words_of_table`."""
+        from tokcore.foreign_tokenizers.sentences import words_of_table
+
+        return words_of_table(table)
+
+    def piece_rules(self, options: UnigramOptions) -> PieceRules:
+        """Returns how pieces are learned."""
+        from tokcore.unigram.learner import PieceRules
+
+        return PieceRules(
             vocab_size=options.vocab_size,
-            num_meta_pieces=len(first),
+            num_meta_pieces=len(self._meta_pieces),
             character_coverage=options.character_coverage,
             num_threads=options.num_threads,
             shrinking_factor=options.shrinking_factor,
@@ -216,8 +226,17 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
             seed_sentencepiece_size=options.seed_sentencepiece_size,
             max_sentencepiece_length=options.max_sentencepiece_length,
             hard_vocab_limit=options.hard_vocab_limit,
-            max_workers=min(options.num_threads, os.cpu_count() or 1),
         )
+
+    def learned_from(
+        self, learned: LearnedPieces, options: UnigramOptions
+    ) -> Learned[PretrainedVocabulary]:
+        """Returns the vocabulary of learned pieces."""
+        from tokcore.foreign_tokenizers.sentencepiece import NORMAL, Piece
+        from tokcore.foreign_tokenizers.sentencepiece_files import model_file
+        from tokcore.foreign_tokenizers.sentences import charsmap_data
+
+        first = self._meta_pieces
         pieces = [
             Piece(piece.decode(), score, NORMAL)
             for piece, score in zip(learned.pieces, learned.scores.tolist(), strict=True)

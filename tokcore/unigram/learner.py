@@ -5,7 +5,7 @@ the pieces lists the edges of a word's lattice.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def learn_pieces(
     *,
     max_workers: int = 1,
     report: Callable[[str], None] = lambda line: None,
-    **rules,
+    **fields: Any,
 ) -> LearnedPieces:
     """Learns the pieces that SentencePiece's trainer writes for the same words and options.
 
@@ -83,12 +83,12 @@ def learn_pieces(
         words: distinct ones. They are not kept, so the caller should not keep them either.
         max_workers: threads that run at a time, on which the result does not depend.
         report: is called with a line after each step.
-        rules: the fields of `PieceRules`.
+        fields: of `PieceRules`.
 
     Raises:
         InputError: there is no word, or the size is too small or too large for them.
     """
-    rules = PieceRules(**rules)
+    rules = PieceRules(**fields)
     ranked = rank_words(words, rules.character_coverage, rules.required_chars)
     del words
     rules.check_size(len(ranked.required))
