@@ -96,9 +96,12 @@ class TokenTable:
 
     def sorted(self) -> 'TokenTable':
         """Returns the table in ascending order of the tokens' bytes, hence of their code points."""
+        return self.pick(np.asarray(pc.sort_indices(self.tokens())).astype(np.int64))
+
+    def tokens(self) -> pa.LargeBinaryArray:
+        """Returns the tokens as bytes, over the same memory."""
         buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
-        tokens = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(self), buffers)
-        return self.pick(np.asarray(pc.sort_indices(tokens)).astype(np.int64))
+        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(self), buffers)
 
     def pick(self, order: np.ndarray) -> 'TokenTable':
         """Returns the tokens of these indices (int64[m]), in this order."""

@@ -23,6 +23,8 @@ if typing.TYPE_CHECKING:
     from tokcore.foreign_tokenizers.sentencepiece import Piece
     from tokcore.foreign_tokenizers.sentences import SentenceLines, SentenceWords
     from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
+    from tokcore.unigram.learner import LearnedPieces, PieceRules
+    from tokcore.unigram.words import Words
 
 Rule = Literal['nmt_nfkc', 'identity']
 Learner = Literal['auto', 'memory', 'beam']
@@ -117,7 +119,9 @@ class UnigramOptions(LearningOptions):
         default=True,
     )
     learner: Learner = option(
-        'memory and auto: in this process (default: auto)', get_args(Learner), default='auto'
+        'memory: in this process; beam: on the workers; auto: in memory where it fits (default: auto)',
+        get_args(Learner),
+        default='auto',
     )
 
 
@@ -128,6 +132,7 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     name = 'unigram'
     file_suffix = 'model'
     options = UnigramOptions
+    beam_learner = 'pipelines.learning.unigram_on_beam:search_on_beam'
     learner_bytes_per_character = 65
     counts_last_word = True
     refused_options = _REFUSED
@@ -196,27 +201,34 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
 
         return meta_pieces(self.control_symbols, self.user_defined_symbols, self.byte_fallback)
 
-    def check(self, options: UnigramOptions) -> None:
-        if options.learner == 'beam':
-            raise InputError(
-                '--scheme unigram has no learner on Beam yet: its sums are made in one process, which '
-                'holds all distinct words; leave out --learner beam'
-            )
-
     def learn(
         self, table: TokenTable, options: UnigramOptions, report: Progress
     ) -> Learned[PretrainedVocabulary]:
-        from tokcore.foreign_tokenizers.sentences import words_of_table
         from tokcore.unigram.learner import learn_pieces
 
-        settings = dataclasses.asdict(options)
-        del settings['learner']
-        learned = learn_pieces(
-            words_of_table(table),
-            num_meta_pieces=len(self._meta_pieces),
-            max_workers=min(options.num_threads, os.cpu_count() or 1),
-            **settings,
-        )
+        fields = self.piece_rules(options)._asdict()
+        max_workers = min(options.num_threads, os.cpu_count() or 1)
+        learned = learn_pieces(self.words_of(table), max_workers=max_workers, **fields)
+        return self.learned_from(learned, options)
+
+    def words_of(self, table: TokenTable) -> Words:
+        """Returns the words of tokens; see `words_of_table`."""
+        from tokcore.foreign_tokenizers.sentences import words_of_table
+
+        return words_of_table(table)
+
+    def piece_rules(self, options: UnigramOptions) -> PieceRules:
+        """Returns how pieces are learned."""
+        from tokcore.unigram.learner import PieceRules
+
+        fields = dataclasses.asdict(options)
+        del fields['learner']
+        return PieceRules(num_meta_pieces=len(self._meta_pieces), **fields)
+
+    def learned_from(
+        self, learned: LearnedPieces, options: UnigramOptions
+    ) -> Learned[PretrainedVocabulary]:
+        """Returns the vocabulary of learned pieces."""
         pieces = [piece.decode() for piece in learned.pieces]
         return Learned(self._model(pieces, learned.scores.tolist(), options))
 

@@ -43,6 +43,14 @@ class Candidates(NamedTuple):
     def scores(self) -> np.ndarray:
         return self.counts.astype(_f32) * self.lengths.astype(_f32)
 
+    def best(self, most: int) -> 'Candidates':
+        """Returns the candidates of the `most` largest scores, and those of equal score."""
+        if len(self.counts) <= most:
+            return self
+        scores = self.scores()
+        is_best = scores >= np.partition(scores, -most)[-most]
+        return Candidates(*(column[is_best] for column in self))
+
 
 class Letters(NamedTuple):
     """What is known about each letter."""
@@ -67,35 +75,43 @@ class Pieces(NamedTuple):
 
 def seed_pieces(words: RankedWords, most: int, longest: int, max_workers: int) -> Pieces:
     """Returns the characters by count, and then at most `most` candidates by count times length."""
-    letters = _letters_of(words.alphabet)
+    letters = letters_of_alphabet(words.alphabet)
     totals, firsts = np.zeros((2, len(words.alphabet)), np.int64)
     _count_letters(words.letters, words.starts, words.counts, letters, totals, firsts)
-    totals[words.alphabet == ord(RARE)] = 0
-    singles = np.flatnonzero(totals)
-    singles = singles[np.argsort(-totals[singles], kind='stable')]
 
     def find(bounds: tuple[int, int]) -> Candidates:
-        return _best([_candidates_of(words, letters, longest, *bounds, firsts)], most)
+        entries = np.empty(int(firsts[slice(*bounds)].sum()), np.int64)
+        _list_suffixes(words.letters, words.starts, letters, *bounds, entries)
+        return find_candidates(words, letters, longest, entries).best(most)
 
     best: list[Candidates] = []
     with ThreadPoolExecutor(max_workers) as pool:
-        for found in pool.map(find, _partitions(firsts)):
+        for found in pool.map(find, partitions(firsts, _PARTITION)):
             best.append(found)
             if sum(len(each.counts) for each in best) > most + most // 2:
-                best = [_best(best, most)]
-    candidates = _best(best, most)
+                best = [_concatenate(best).best(most)]
+    return choose_pieces(words.letters, words.alphabet, totals, _concatenate(best), most)
+
+
+def choose_pieces(
+    text: np.ndarray, alphabet: np.ndarray, totals: np.ndarray, candidates: Candidates, most: int
+) -> Pieces:
+    """Returns the characters by their totals, and then the best candidates, which are in a text."""
+    singles = np.flatnonzero(np.where(alphabet == ord(RARE), 0, totals))
+    singles = singles[np.argsort(-totals[singles], kind='stable')]
     scores = candidates.scores()
     order = np.lexsort((-candidates.byte_lengths, -scores))[:most]
     sizes = candidates.lengths[order] + 1
-    picked, starts = pick_strings(words.letters, candidates.positions[order], sizes)
-    text = np.concatenate([np.ravel([singles, 0 * singles], 'F').astype(picked.dtype), picked])
+    picked, starts = pick_strings(text, candidates.positions[order], sizes)
+    letters = np.concatenate([np.ravel([singles, 0 * singles], 'F').astype(text.dtype), picked])
     starts = np.append(2 * np.arange(len(singles)), 2 * len(singles) + starts)
     values = np.append(totals[singles].astype(_f32), scores[order]).astype(_f64)
     logs = np.fromiter(map(log, values.tolist()), _f64) - log(values.sum())
-    return Pieces(read_only(text), read_only(starts), logs.astype(_f32))
+    return Pieces(read_only(letters), read_only(starts), logs.astype(_f32))
 
 
-def _letters_of(alphabet: np.ndarray) -> Letters:
+def letters_of_alphabet(alphabet: np.ndarray) -> Letters:
+    """Returns what is known about the letters of code points."""
     scripts = script_table()[alphabet]
     for character in ('\0', ' ', RARE):
         scripts[alphabet == ord(character)] = _UNUSABLE
@@ -106,24 +122,40 @@ def _letters_of(alphabet: np.ndarray) -> Letters:
     return Letters(read_only(scripts), read_only(sizes), read_only(leads))
 
 
-def _partitions(firsts: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yields ranges of first letters with up to `_PARTITION` suffixes, or a single letter."""
+def partitions(firsts: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
+    """Yields ranges of first letters with up to so many suffixes, or a single letter."""
     low, size = 0, 0
     for letter, count in enumerate(firsts.tolist()):
-        if size and size + count > _PARTITION:
+        if size and size + count > most:
             yield low, letter
             low, size = letter, 0
         size += count
     yield low, len(firsts)
 
 
-def _candidates_of(
-    words: RankedWords, letters: Letters, longest: int, low: int, high: int, firsts: np.ndarray
+def cut_suffixes(
+    words: RankedWords, letters: Letters, longest: int, low: int, high: int
+) -> RankedWords:
+    """Returns the suffixes that begin with letters from `low` to before `high`, as words of their own.
+
+    Of each there is what decides about candidates: one letter more than the longest has.
+    """
+    entries = np.empty(len(words.letters), np.int64)
+    entries = entries[: _list_suffixes(words.letters, words.starts, letters, low, high, entries)]
+    positions, of_word = position_of(entries), entries >> POSITION_BITS
+    sizes = np.minimum(words.starts[of_word + 1] - positions, longest + 2)
+    text, starts = pick_strings(words.letters, positions, sizes)
+    return words._replace(
+        letters=text, starts=starts, counts=words.counts[of_word], ending=words.ending[of_word]
+    )
+
+
+def find_candidates(
+    words: RankedWords, letters: Letters, longest: int, entries: np.ndarray
 ) -> Candidates:
-    """Returns the candidates that begin with the letters from `low` to before `high`."""
-    size = int(firsts[low:high].sum())
-    entries, common = np.empty(size, np.int64), np.zeros(size, np.uint16)
-    _list_suffixes(words.letters, words.starts, letters, low, high, entries)
+    """Returns the candidates among the beginnings of suffixes, all that begin with some letters."""
+    size = len(entries)
+    common = np.zeros(size, np.uint16)
     sort_strings(words.letters, len(words.alphabet), longest + 1, entries, common)
     types = (np.int64, np.int32, np.int32, np.int64)
     found = Candidates._make(np.empty(2 * size, dtype) for dtype in types)
@@ -131,14 +163,8 @@ def _candidates_of(
     return Candidates(*(column[:used].copy() for column in found))
 
 
-def _best(parts: list[Candidates], most: int) -> Candidates:
-    """Returns the candidates of the `most` largest scores, and those of equal score."""
-    found = Candidates(*map(np.concatenate, zip(*parts)))
-    if len(found.counts) <= most:
-        return found
-    scores = found.scores()
-    is_best = scores >= np.partition(scores, -most)[-most]
-    return Candidates(*(column[is_best] for column in found))
+def _concatenate(parts: list[Candidates]) -> Candidates:
+    return Candidates(*map(np.concatenate, zip(*parts)))
 
 
 @kernel_without_allocation
@@ -153,12 +179,14 @@ def _count_letters(text, starts, counts, letters, totals, firsts):
 
 @kernel_without_allocation
 def _list_suffixes(text, starts, letters, low, high, entries):
+    """Lists the suffixes that begin with letters from `low` to before `high`; returns how many."""
     size = 0
     for word in range(len(starts) - 1):
         for position in range(starts[word], starts[word + 1] - 1):
             if low <= text[position] < high and _is_piece(text, position, 2, letters.scripts):
                 entries[size] = word << POSITION_BITS | position
                 size += 1
+    return size
 
 
 @kernel_without_allocation
