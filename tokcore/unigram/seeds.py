@@ -106,7 +106,7 @@ def choose_pieces(
     letters = np.concatenate([np.ravel([singles, 0 * singles], 'F').astype(text.dtype), picked])
     starts = np.append(2 * np.arange(len(singles)), 2 * len(singles) + starts)
     values = np.append(totals[singles].astype(_f32), scores[order]).astype(_f64)
-    logs = np.fromiter(map(log, values.tolist()), _f64) - log(values.sum())
+    logs = np.fromiter(map(log, values), _f64) - log(values.sum())
     return Pieces(read_only(letters), read_only(starts), logs.astype(_f32))
 
 
@@ -142,7 +142,7 @@ def cut_suffixes(
     """
     entries = np.empty(len(words.letters), np.int64)
     entries = entries[: _list_suffixes(words.letters, words.starts, letters, low, high, entries)]
-    positions, of_word = position_of(entries), entries >> POSITION_BITS
+    positions, of_word = entries & (1 << POSITION_BITS) - 1, entries >> POSITION_BITS
     sizes = np.minimum(words.starts[of_word + 1] - positions, longest + 2)
     text, starts = pick_strings(words.letters, positions, sizes)
     return words._replace(
