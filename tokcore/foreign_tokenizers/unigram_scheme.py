@@ -133,7 +133,8 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     file_suffix = 'model'
     options = UnigramOptions
     beam_learner = 'pipelines.learning.unigram_on_beam:search_on_beam'
-    learner_bytes_per_character = 65
+    learner_bytes_per_character = 16
+    learner_steps = 'steps'
     counts_last_word = True
     refused_options = _REFUSED
 
@@ -204,11 +205,18 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     def learn(
         self, table: TokenTable, options: UnigramOptions, report: Progress
     ) -> Learned[PretrainedVocabulary]:
+        return self.learn_in_threads(table, options, report, os.cpu_count() or 1)
+
+    def learn_in_threads(
+        self, table: TokenTable, options: UnigramOptions, report: Progress, most: int
+    ) -> Learned[PretrainedVocabulary]:
         from tokcore.unigram.learner import learn_pieces
 
-        fields = self.piece_rules(options)._asdict()
-        max_workers = min(options.num_threads, os.cpu_count() or 1)
-        learned = learn_pieces(self.words_of(table), max_workers=max_workers, **fields)
+        words, rules = [self.words_of(table)], self.piece_rules(options)
+        del table  # nobody else may have it, and then its memory is free
+        learned = learn_pieces(
+            words.pop(), rules, min(rules.num_threads, most), functools.partial(report, 0)
+        )
         return self.learned_from(learned, options)
 
     def words_of(self, table: TokenTable) -> Words:

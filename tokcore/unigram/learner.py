@@ -4,8 +4,9 @@
 the pieces lists the edges of a word's lattice.
 """
 
+import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,6 +57,12 @@ class PieceRules(NamedTuple):
         """Whether a step, from 0 on, prunes; the others improve the scores."""
         return step % (self.num_sub_iterations + 1) == self.num_sub_iterations
 
+    def most_steps(self, step: int, pieces: int) -> int:
+        """Returns how many steps there are from this one on, at most: if only pruning drops pieces."""
+        rounds = math.log(max(pieces, 1) / self.target) / -math.log(self.shrinking_factor)
+        each = self.num_sub_iterations + 1
+        return each * max(1, math.ceil(rounds)) - step % each
+
     def check_size(self, required: int) -> None:
         """Raises InputError if the vocabulary has no room for so many characters."""
         if required + self.num_meta_pieces > self.vocab_size:
@@ -69,45 +76,44 @@ class PieceRules(NamedTuple):
 SumStep = Callable[[int, Pieces, PieceTrie], np.ndarray]
 """Takes the number of a step, the pieces and their trie; returns the sums of `sum_kernel` over all words."""
 
+Report = Callable[[int, int], None]
+"""Takes the number of finished steps, and of all, at most; at the end twice the same."""
+
 
 def learn_pieces(
     words: Words,
-    *,
+    rules: PieceRules,
     max_workers: int = 1,
-    report: Callable[[str], None] = lambda line: None,
-    **fields: Any,
+    report: Report = lambda done, total: None,
 ) -> LearnedPieces:
     """Learns the pieces that SentencePiece's trainer writes for the same words and options.
 
     Args:
         words: distinct ones. They are not kept, so the caller should not keep them either.
+        rules: the options.
         max_workers: threads that run at a time, on which the result does not depend.
-        report: is called with a line after each step.
-        fields: of `PieceRules`.
+        report: see `Report`.
 
     Raises:
         InputError: there is no word, or the size is too small or too large for them.
     """
-    rules = PieceRules(**fields)
     ranked = rank_words(words, rules.character_coverage, rules.required_chars)
     del words
     rules.check_size(len(ranked.required))
     width = rules.max_sentencepiece_length
     pieces = seed_pieces(ranked, rules.most_seeds, width, max_workers)
-    report(f'{len(pieces.scores):,} pieces to begin with')
     counts = read_only(ranked.counts.astype(_f32))
     strings = strings_of(ranked.letters, ranked.starts, counts)
     alphabet, required = ranked.alphabet, ranked.required
     del ranked  # 24 bytes a word that are not needed from here on
 
     def sum_step(step: int, pieces: Pieces, trie: PieceTrie) -> np.ndarray:
-        report(f'step {step + 1} begins with {len(pieces.scores):,} pieces')
         return sum_shards(
             sum_kernel(rules, step), strings, trie.nodes, len(pieces.scores),
             unknown_score(pieces), width, rules.num_threads, max_workers,
         )  # fmt: skip
 
-    return learn_from_seeds(pieces, alphabet, required, rules, sum_step)
+    return learn_from_seeds(pieces, alphabet, required, rules, sum_step, report=report)
 
 
 def learn_from_seeds(
@@ -117,6 +123,7 @@ def learn_from_seeds(
     rules: PieceRules,
     sum_step: SumStep,
     step: int = 0,
+    report: Report = lambda done, total: None,
 ) -> LearnedPieces:
     """Improves and prunes pieces until they are few enough.
 
@@ -126,12 +133,15 @@ def learn_from_seeds(
         required: int64, the letters that must be pieces, by count, descending.
         sum_step: sums a step over the words.
         step: the number of the step, from 0 on.
+        report: see `Report`.
 
     Raises:
         InputError: there are fewer pieces than asked for.
     """
     trie = PieceTrie.of(pieces)
+    total = step + rules.most_steps(step, len(pieces.scores))
     while True:
+        report(step, total)
         sums = sum_step(step, pieces, trie)
         if not rules.is_pruning(step):
             pieces, trie = _improve(pieces, trie, sums)
@@ -141,6 +151,7 @@ def learn_from_seeds(
                 break
             trie = PieceTrie.of(pieces)
         step += 1
+    report(total, total)
     pieces = _drop_unreachable(pieces, rules.max_sentencepiece_length)
     characters = [*map(chr, alphabet[required].tolist())]
     most = rules.vocab_size - rules.num_meta_pieces

@@ -18,8 +18,11 @@ from tokcore.unigram.scripts import INHERITED, script_table
 from tokcore.unigram.string_sorting import POSITION_BITS, pick_strings, position_of, sort_strings
 from tokcore.unigram.words import RARE, WORD_START, RankedWords
 
-_PARTITION = 1 << 20
-"""Suffixes that are sorted at a time, of 17 bytes each."""
+_PARTITION = 1 << 19
+"""Suffixes that are sorted at a time, of 18 bytes each; in a large text a part of it, since it is read once for
+each partition."""
+
+_PARTITIONS = 24
 
 _UNUSABLE = 254
 """As a script: no piece has this letter."""
@@ -36,8 +39,8 @@ class Candidates(NamedTuple):
     """Strings that may become pieces, those of equal length in ascending order."""
 
     positions: np.ndarray  # int64: in the letters of the words
-    lengths: np.ndarray  # int32
-    byte_lengths: np.ndarray  # int32
+    lengths: np.ndarray  # int16
+    byte_lengths: np.ndarray  # int16
     counts: np.ndarray  # int64
 
     def scores(self) -> np.ndarray:
@@ -84,13 +87,15 @@ def seed_pieces(words: RankedWords, most: int, longest: int, max_workers: int) -
         _list_suffixes(words.letters, words.starts, letters, *bounds, entries)
         return find_candidates(words, letters, longest, entries).best(most)
 
+    size = max(_PARTITION, int(firsts.sum()) // _PARTITIONS)
     best: list[Candidates] = []
     with ThreadPoolExecutor(max_workers) as pool:
-        for found in pool.map(find, partitions(firsts, _PARTITION)):
+        for found in pool.map(find, partitions(firsts, size)):
             best.append(found)
-            if sum(len(each.counts) for each in best) > most + most // 2:
+            if sum(len(each.counts) for each in best) > most + most // 4:
                 best = [_concatenate(best).best(most)]
-    return choose_pieces(words.letters, words.alphabet, totals, _concatenate(best), most)
+    best = [_concatenate(best)]
+    return choose_pieces(words.letters, words.alphabet, totals, best.pop(), most)
 
 
 def choose_pieces(
@@ -101,7 +106,7 @@ def choose_pieces(
     singles = singles[np.argsort(-totals[singles], kind='stable')]
     scores = candidates.scores()
     order = np.lexsort((-candidates.byte_lengths, -scores))[:most]
-    sizes = candidates.lengths[order] + 1
+    sizes = candidates.lengths[order].astype(np.int64) + 1
     picked, starts = pick_strings(text, candidates.positions[order], sizes)
     letters = np.concatenate([np.ravel([singles, 0 * singles], 'F').astype(text.dtype), picked])
     starts = np.append(2 * np.arange(len(singles)), 2 * len(singles) + starts)
@@ -157,7 +162,7 @@ def find_candidates(
     size = len(entries)
     common = np.zeros(size, np.uint16)
     sort_strings(words.letters, len(words.alphabet), longest + 1, entries, common)
-    types = (np.int64, np.int32, np.int32, np.int64)
+    types = (np.int64, np.int16, np.int16, np.int64)
     found = Candidates._make(np.empty(2 * size, dtype) for dtype in types)
     used = _walk_suffixes(words, letters, longest, entries, common, found)
     return Candidates(*(column[:used].copy() for column in found))
