@@ -224,7 +224,7 @@ def best_way(edges: list[Edge]) -> tuple[list[str], list[np.float32]]:
         sums = [_f32(best[i] + edge.score) for i in ways]
         best.append(max(sums, default=edge.score))
         before.append(ways[sums.index(best[-1])] if ways else -1)  # the first of equal ones
-    pieces, last = [], before[-1]
+    pieces, last = list[str](), before[-1]
     while last >= 0:
         pieces.insert(0, edges[last].piece)
         last = before[last]

@@ -92,7 +92,8 @@ def rank_words(words: Words, character_coverage: float, required_chars: str) -> 
 def count_characters(words: Words) -> np.ndarray:
     """Returns the occurrences of each character in the text, int64[CODE_POINTS]."""
     totals = np.zeros(CODE_POINTS, np.int64)
-    _count_characters(*map(read_only, (words.text, words.offsets, words.counts)), totals)
+    text, offsets, counts = map(read_only, (words.text, words.offsets, words.counts))
+    _count_characters(text, offsets, counts, totals)
     return totals
 
 
