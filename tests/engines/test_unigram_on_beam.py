@@ -10,14 +10,14 @@ from stopped_learners import StoppedError, write_counts
 
 from pipelines.artifacts.counts import counts_parts
 from pipelines.files.filesystem import names_below
-from pipelines.learning.rounds import PieceFiles, is_learner_file
-from pipelines.learning.unigram_on_beam import BeamPieces, CountedWords, PieceLimits
+from pipelines.learning import unigram_on_beam
+from pipelines.learning.rounds import WordFiles, is_learner_file
+from pipelines.learning.unigram_on_beam import BeamWords, learn_on_beam
 from tokcore.counts.token_table import TokenTable
 from tokcore.schemes import find_scheme
 from tokcore.unigram.learner import PieceRules, learn_pieces
 
 SCHEME = find_scheme('unigram')
-SMALL = PieceLimits(words=50, suffixes=200)
 
 
 class Runs:
@@ -46,11 +46,16 @@ def in_memory(counts, last, rules):
     return bits(learn_pieces(SCHEME.words_of(table), **rules._asdict()))
 
 
-def on_beam(folder, counts, last, rules, run, limits=SMALL, files=3, workers=2):
+def on_beam(folder, counts, last, rules, run, files=3, workers=2):
     parts = counts_parts(write_counts(folder, counts, files, row_group_size=40), 80)
-    words = CountedWords(tuple(parts), SCHEME, last)
-    stored = PieceFiles(str(folder / 'files'))
-    return BeamPieces(words, stored, str(folder / 'work'), run, rules, workers, limits=limits)
+    words = BeamWords(tuple(parts), SCHEME, last, rules, WordFiles(str(folder / 'files')))
+    return bits(learn_on_beam(words, str(folder / 'work'), run, workers))
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(unigram_on_beam, '_WORDS_IN_RANGE', 50)
+    monkeypatch.setattr(unigram_on_beam, '_SUFFIXES_IN_GROUP', 200)
 
 
 def bits(learned):
@@ -74,6 +79,5 @@ RULES = PieceRules(vocab_size=600, num_meta_pieces=3, hard_vocab_limit=False)
 def test_equals_the_learner_in_memory(tmp_path, changes):
     rules = RULES._replace(**changes)
     counts, last = counted(LINES)
-    learner = on_beam(tmp_path, counts, last, rules, Runs())
-    assert bits(learner.learn()) == in_memory(counts, last, rules)
+    assert on_beam(tmp_path, counts, last, rules, Runs()) == in_memory(counts, last, rules)
     assert all(map(is_learner_file, names_below(str(tmp_path / 'files'))))

@@ -199,12 +199,10 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     ) -> Learned[PretrainedVocabulary]:
         from tokcore.unigram.learner import learn_pieces
 
-        rules = self.piece_rules(options)
+        rules = self.piece_rules(options)._asdict()
         max_workers = min(options.num_threads, os.cpu_count() or 1)
-        words = self.words_of(table)
-        return self.learned_from(
-            learn_pieces(words, max_workers=max_workers, **rules._asdict()), options
-        )
+        learned = learn_pieces(self.words_of(table), max_workers=max_workers, **rules)
+        return self.learned_from(learned, options)
 
     def words_of(self, table: TokenTable) -> Words:
         """Returns the words of tokens; see `words_of_table`."""
@@ -216,17 +214,8 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
         """Returns how pieces are learned."""
         from tokcore.unigram.learner import PieceRules
 
-        return PieceRules(
-            vocab_size=options.vocab_size,
-            num_meta_pieces=len(self._meta_pieces),
-            character_coverage=options.character_coverage,
-            num_threads=options.num_threads,
-            shrinking_factor=options.shrinking_factor,
-            num_sub_iterations=options.num_sub_iterations,
-            seed_sentencepiece_size=options.seed_sentencepiece_size,
-            max_sentencepiece_length=options.max_sentencepiece_length,
-            hard_vocab_limit=options.hard_vocab_limit,
-        )
+        values = {**vars(options), 'num_meta_pieces': len(self._meta_pieces)}
+        return PieceRules(**{name: values[name] for name in PieceRules._fields if name in values})
 
     def learned_from(
         self, learned: LearnedPieces, options: UnigramOptions

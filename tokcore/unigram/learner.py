@@ -52,9 +52,10 @@ class PieceRules(NamedTuple):
         """How many pieces the last step of pruning leaves at most."""
         return int(self.vocab_size * 1.1)
 
-    def is_pruning(self, step: int) -> bool:
-        """Whether a step, from 0 on, prunes; the others improve the scores."""
-        return step % (self.num_sub_iterations + 1) == self.num_sub_iterations
+    def kernel(self, step: int) -> Callable[..., None]:
+        """Returns what sums the words of a shard in a step, from 0 on."""
+        is_last = step % (self.num_sub_iterations + 1) == self.num_sub_iterations
+        return count_best_ways if is_last else expect_counts
 
     def check_size(self, required: int) -> None:
         """Raises InputError if the vocabulary has no room for so many characters."""
@@ -66,23 +67,12 @@ class PieceRules(NamedTuple):
             )
 
 
-SumStep = Callable[[int, Pieces, PieceTrie], np.ndarray]
-"""Takes the number of a step, the pieces and their trie; returns the sums of `sum_kernel` over all words."""
-
-
-def learn_pieces(
-    words: Words,
-    *,
-    max_workers: int = 1,
-    report: Callable[[str], None] = lambda line: None,
-    **fields: Any,
-) -> LearnedPieces:
+def learn_pieces(words: Words, *, max_workers: int = 1, **fields: Any) -> LearnedPieces:
     """Learns the pieces that SentencePiece's trainer writes for the same words and options.
 
     Args:
         words: distinct ones. They are not kept, so the caller should not keep them either.
         max_workers: threads that run at a time, on which the result does not depend.
-        report: is called with a line after each step.
         fields: of `PieceRules`.
 
     Raises:
@@ -94,17 +84,15 @@ def learn_pieces(
     rules.check_size(len(ranked.required))
     width = rules.max_sentencepiece_length
     pieces = seed_pieces(ranked, rules.most_seeds, width, max_workers)
-    report(f'{len(pieces.scores):,} pieces to begin with')
     counts = read_only(ranked.counts.astype(_f32))
     strings = strings_of(ranked.letters, ranked.starts, counts)
     alphabet, required = ranked.alphabet, ranked.required
     del ranked  # 24 bytes a word that are not needed from here on
 
     def sum_step(step: int, pieces: Pieces, trie: PieceTrie) -> np.ndarray:
-        report(f'step {step + 1} begins with {len(pieces.scores):,} pieces')
         return sum_shards(
-            sum_kernel(rules, step), strings, trie.nodes, len(pieces.scores),
-            unknown_score(pieces), width, rules.num_threads, max_workers,
+            rules.kernel(step), strings, trie.nodes, len(pieces.scores), unknown_score(pieces),
+            width, rules.num_threads, max_workers,
         )  # fmt: skip
 
     return learn_from_seeds(pieces, alphabet, required, rules, sum_step)
@@ -115,7 +103,7 @@ def learn_from_seeds(
     alphabet: np.ndarray,
     required: np.ndarray,
     rules: PieceRules,
-    sum_step: SumStep,
+    sum_step: Callable[[int, Pieces, PieceTrie], np.ndarray],
     step: int = 0,
 ) -> LearnedPieces:
     """Improves and prunes pieces until they are few enough.
@@ -124,8 +112,8 @@ def learn_from_seeds(
         pieces: with which a step begins: the seeds, or what an earlier run has left.
         alphabet: int32, the code points of letters.
         required: int64, the letters that must be pieces, by count, descending.
-        sum_step: sums a step over the words.
-        step: the number of the step, from 0 on.
+        sum_step: returns the sums of a step, by its number, over all words: float32[pieces].
+        step: the number of the first step.
 
     Raises:
         InputError: there are fewer pieces than asked for.
@@ -133,7 +121,7 @@ def learn_from_seeds(
     trie = PieceTrie.of(pieces)
     while True:
         sums = sum_step(step, pieces, trie)
-        if not rules.is_pruning(step):
+        if rules.kernel(step) is expect_counts:
             pieces, trie = _improve(pieces, trie, sums)
         else:
             pieces = _prune(pieces, trie, sums, rules)
@@ -154,11 +142,6 @@ def learn_from_seeds(
     return LearnedPieces(
         [piece.encode() for piece, _ in found], np.array([score for _, score in found], _f32)
     )
-
-
-def sum_kernel(rules: PieceRules, step: int) -> Callable[..., None]:
-    """Returns what sums a step over the words of a shard."""
-    return count_best_ways if rules.is_pruning(step) else expect_counts
 
 
 def _improve(pieces: Pieces, trie: PieceTrie, expected: np.ndarray) -> tuple[Pieces, PieceTrie]:

@@ -6,7 +6,7 @@ and by the first byte of U+2581 elsewhere. Here the suffixes are sorted in parti
 so that memory does not grow with the text.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -19,10 +19,11 @@ from tokcore.unigram.scripts import INHERITED, script_table
 from tokcore.unigram.string_sorting import (
     POSITION_BITS,
     copy_strings,
+    entries_of,
     position_of,
     sort_strings,
 )
-from tokcore.unigram.words import RARE, WORD_START, RankedWords
+from tokcore.unigram.words import RARE, WORD_START, Alphabet, RankedWords, Words
 
 _PARTITION = 1 << 20
 """Suffixes that are sorted at a time, of 17 bytes each."""
@@ -154,22 +155,28 @@ def partitions(firsts: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
     yield low, len(firsts)
 
 
-def cut_suffixes(
-    words: RankedWords, letters: Letters, longest: int, low: int, high: int
-) -> RankedWords:
-    """Returns the suffixes that begin with letters from `low` to before `high`, as words of their own.
+def find_among(
+    tables: Iterable[Words], alphabet: Alphabet, longest: int, low: int, high: int, most: int
+) -> Pieces:
+    """Returns the best candidates that begin with letters from `low` to before `high`, and their counts.
 
-    Of each there is what decides about candidates: one letter more than the longest has.
+    A word may be in several tables. Of their suffixes there is what decides about candidates: one letter
+    more than the longest has.
     """
-    entries = np.empty(len(words.letters), np.int64)
-    entries = entries[: _list_suffixes(words.letters, words.starts, letters, low, high, entries)]
-    positions, of_word = entries & (1 << POSITION_BITS) - 1, entries >> POSITION_BITS
-    starts = row_offsets(np.minimum(words.starts[of_word + 1] - positions, longest + 2))
-    copied = np.zeros(int(starts[-1]), words.letters.dtype)
-    copy_strings(words.letters, read_only(positions), read_only(starts), copied)
-    return words._replace(
-        letters=copied, starts=starts, counts=words.counts[of_word], ending=words.ending[of_word]
-    )
+    letters, parts = letters_of_alphabet(alphabet.code_points), []
+    for words in tables:
+        text, starts = alphabet.letters_of(words)
+        entries = np.empty(len(text), np.int64)
+        entries = entries[: _list_suffixes(text, starts, letters, low, high, entries)]
+        positions, of_word = entries & (1 << POSITION_BITS) - 1, entries >> POSITION_BITS
+        sizes = np.minimum(starts[of_word + 1] - positions, longest + 2)
+        cut = pick_strings(text, positions, sizes, words.counts[of_word])
+        parts.append((cut.letters, sizes, cut.scores, words.ending[of_word]))
+    text, sizes, counts, ending = (read_only(np.concatenate(column)) for column in zip(*parts))
+    starts, last = read_only(row_offsets(sizes)), alphabet.letters_of_word(words.last)
+    suffixes = RankedWords(text, starts, counts, ending, last, *alphabet[::2])
+    found = find_candidates(suffixes, letters, longest, entries_of(starts[:-1])).best(most)
+    return pick_strings(text, found.positions, found.lengths + 1, found.counts)
 
 
 def find_candidates(
