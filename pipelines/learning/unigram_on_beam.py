@@ -124,18 +124,17 @@ class BeamWords:
             yield self.scheme.words_of(dataclasses.replace(tokens, last_word=self.last_word))
 
     def survey(self, number: int) -> Iterator[list]:
-        """Yields the characters of a part, with both counts, the number of words, and a sample of these."""
-        totals, words, sample = np.zeros((2, CODE_POINTS), np.int64), 0, []
+        """Yields the characters of a part, with both counts, and a sample of its words."""
+        totals, sample = np.zeros((2, CODE_POINTS), np.int64), []
         every = max(1, _WORDS_IN_RANGE >> 8)
         for table in self.tables(number):
             totals[0] += count_characters(table)
             totals[1] += count_characters(table._replace(counts=np.ones_like(table.counts)))
-            words += len(table.counts)
             for index in range(0, len(table.counts), every):
                 word = table.text[slice(*table.offsets[index : index + 2])].tobytes()
                 sample.append([-int(table.counts[index]), word.decode()])
         found = totals[0].nonzero()[0]
-        yield [''.join(map(chr, found.tolist())), *totals[:, found].tolist(), words, sample]
+        yield [''.join(map(chr, found.tolist())), *totals[:, found].tolist(), sample]
 
     def merged(self, number: int) -> list[TokenTable]:
         """Returns the words of a part in letters."""
@@ -263,12 +262,13 @@ def _survey(words: BeamWords, path: str, run: RunPipeline) -> list:
     """Returns the characters with both counts, and the borders of ranges of words, by a sample."""
     numbers = range(len(words.parts))
     run(lambda pipeline: pipeline | MapToStats(numbers, words.survey, path))
-    totals, number, samples = np.zeros((2, CODE_POINTS), np.int64), 0, []
-    for characters, *counts, words_of_part, sample in read_stats(path):
+    totals = np.zeros((2, CODE_POINTS), np.int64)
+    samples: list[list] = []
+    for characters, *counts, sample in read_stats(path):
         totals[:, [*map(ord, characters)]] += counts
-        number, samples = number + words_of_part, samples + sample
+        samples += sample
     samples.sort()
-    ranges = -(-number // _WORDS_IN_RANGE)
+    ranges = -(-sum(part.rows for part in words.parts) // _WORDS_IN_RANGE)
     borders = [samples[len(samples) * border // ranges] for border in range(1, ranges)]
     found = totals[0].nonzero()[0]
     return [''.join(map(chr, found.tolist())), *totals[:, found].tolist(), borders]
@@ -320,9 +320,7 @@ def _find_seeds(words: BeamWords, run_each: Callable) -> seeds.Pieces:
 
 class _Survey(NamedTuple):
     alphabet: Alphabet
-    totals: (
-        np.ndarray
-    )  # int64[2, letters]: how often each occurs in the text, and in distinct words
+    totals: np.ndarray  # int64[2, letters]: occurrences in the text, and in distinct words
     borders: list[tuple[int, str]]  # of ranges of words: counts, negative, and words
 
     @property
