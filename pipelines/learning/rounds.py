@@ -11,13 +11,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import io
 import itertools
 import json
 import os
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -40,7 +39,6 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.errors import InputError
 from tokcore.format_numbers import LEARNER_ROUNDS
-from tokcore.kernels.jit import read_only
 from tokcore.subword.suffix_tables import PrefixPartitions, SuffixTable
 from tokcore.subword.sweep import PartitionSelection
 
@@ -60,16 +58,12 @@ _INT64 = np.dtype('<i8')
 _WORDS_FOLDER = re.compile(r'words-(\d+)')
 _WORDS_FILE = re.compile(r'part-\d{5,}|\.tokbeam-attempt-[0-9a-f]{32}')
 
-_ROUND_FOLDER = re.compile(r'round-(\d+)')
-_ROUND_FILE = re.compile(r'pieces|sums-\d{5,}|\.tokbeam-attempt-[0-9a-f]{32}')
-
 _NAME = re.compile(
     r'learned|survey\.json|reserved\.json|first-\d{5,}\.json|sizes-\d+-\d+'
     r'|(first|round-\d+/groups)/group-\d{5,}'
     r'|round-\d+/(frequent|sizes\.json|vocabulary-\d|selection-\d-\d{5,}-\d{5,})'
     r'|merges|(characters|pieces)\.json|words-\d+/part-\d{5,}'
     r'|first\.json|(words|first)/part-\d{5,}|round-\d+/pieces-\d+'
-    r'|ranges\.json|round-\d+/(pieces|sums-\d{5,})'
     r'|((first|round-\d+(/groups)?|words(-\d+)?)/)?\.tokbeam-attempt-[0-9a-f]{32}'  # was being written
 )
 
@@ -384,77 +378,6 @@ class WordFiles:
         """Deletes all files, the survey first."""
         filesystem.delete_file(self.survey_path)
         delete_known(self.folder, is_learner_file)
-
-
-@dataclass(frozen=True)
-class PieceFiles:
-    """The folder of a search for Unigram pieces.
-
-    Each file is a function of the search, so those of any run are good for every other one.
-    """
-
-    folder: str
-
-    survey_path = _path_of(_SURVEY_FILE)
-    ranges_path = _path_of('ranges.json')  # the words of each range, when all are written
-
-    def letters_path(self, part: int) -> str:
-        """The file of the words of a part of the counts."""
-        return os.path.join(self.folder, 'words', f'part-{part:05d}')
-
-    def words_path(self, turn: int, number: int) -> str:
-        """The file of the words of a range that are dealt in this turn."""
-        return os.path.join(self.folder, f'words-{turn}', f'part-{number:05d}')
-
-    def candidates_path(self, group: int) -> str:
-        """The file of the best candidates of a group of first letters."""
-        return os.path.join(self.folder, 'first', f'group-{group:05d}')
-
-    def sums_path(self, step: int, shard: int) -> str:
-        """The file of a shard's sums in a step."""
-        return os.path.join(self._round_folder(step), f'sums-{shard:05d}')
-
-    def write_letters(self, part: int, words: TokenTable, ending: np.ndarray) -> None:
-        """Writes the words of a part, and how often each ends a sentence."""
-        write_checked(self.letters_path(part), _packed_arrays(ending), words.to_bytes())
-
-    def read_letters(self, part: int) -> tuple[TokenTable, np.ndarray]:
-        with _content(self.letters_path(part)) as content:
-            stream = io.BytesIO(content)
-            ending = np.load(stream)
-            return TokenTable.from_bytes(stream.read()), ending
-
-    def write_pieces(self, step: int, pieces: Iterable[np.ndarray]) -> None:
-        """Writes the pieces with which a step begins: letters, starts, and scores."""
-        write_checked(self._pieces_path(step), _packed_arrays(*pieces))
-
-    def read_pieces(self, step: int) -> tuple[np.ndarray, ...]:
-        with _content(self._pieces_path(step)) as content:
-            stream = io.BytesIO(content)
-            letters, starts, scores = (np.load(stream) for _ in range(3))
-            return read_only(letters), read_only(starts), scores
-
-    def rounds(self) -> list[int]:
-        """Returns the numbers of the steps whose first pieces are there."""
-        names = map(_ROUND_FOLDER.fullmatch, filesystem.entries(self.folder))
-        steps = [int(name[1]) for name in names if name]
-        return [step for step in steps if filesystem.exists(self._pieces_path(step))]
-
-    def delete_round(self, step: int) -> None:
-        delete_known(self._round_folder(step), lambda name: bool(_ROUND_FILE.fullmatch(name)))
-
-    def _pieces_path(self, step: int) -> str:
-        return os.path.join(self._round_folder(step), 'pieces')
-
-    def _round_folder(self, step: int) -> str:
-        return os.path.join(self.folder, f'round-{step}')
-
-
-def _packed_arrays(*arrays: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    for array in arrays:
-        np.save(stream, array, allow_pickle=False)
-    return stream.getvalue()
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,27 @@
 """SentencePiece's Unigram pieces learned on Beam, in the steps of `tokcore.unigram.learner`.
 
 SentencePiece deals words to N threads in the order of their counts, and each adds up its words in this
-order. Here a thread is a shard of the words in files. A step is a job in which workers sum shards; the
-driver adds up the N sums in their order, and improves or prunes the pieces. So the result depends on N
-alone, and a new run continues with the pieces that a killed one has left.
+order. Here a thread is a shard of words in files. A step is a job in which workers sum shards; the driver
+adds up the N sums in their order, and improves or prunes the pieces. So the result depends on N alone, and
+a new run continues with the pieces that a killed one has left.
 
-    counts ──▶ characters ──▶ words in letters ──▶ ranges of their order ──▶ shards
-    words in letters, by first letters of suffixes ──▶ candidates ──▶ the first pieces
+    counts ──▶ alphabet ──▶ words, added up ──▶ ranges of their order ──▶ shards
+    counts ──▶ suffixes by first letters ──▶ candidates ──▶ the first pieces
     shards, pieces ──▶ sums ──▶ fewer pieces
 """
 
 import dataclasses
 import functools
+import itertools
 import logging
+import operator
 import os
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
@@ -32,13 +34,7 @@ from pipelines.engines.pool import ThreadedMap
 from pipelines.engines.progress import ON_BAR
 from pipelines.files import filesystem
 from pipelines.files.attempts import read_checked, write_checked
-from pipelines.learning.rounds import (
-    ClaimedRun,
-    PieceFiles,
-    read_json,
-    read_packed,
-    write_json,
-)
+from pipelines.learning.rounds import ClaimedRun, WordFiles, read_json, read_packed, write_json
 from pipelines.learning.search import VocabularySearch
 from pipelines.learning.wordpiece_on_beam import SumTables
 from pipelines.transforms.read import CreateReshuffled, MapToStats
@@ -46,31 +42,13 @@ from pipelines.transforms.stats import WriteStats, read_stats
 from tokcore.counts.tables import concatenate_tables
 from tokcore.counts.token_table import TokenTable, distinct_table
 from tokcore.encoding.scheme import Learned
-from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import read_only
 from tokcore.learning.size_search import Progress
 from tokcore.text.unicode import CODE_POINTS
-from tokcore.unigram.learner import (
-    LearnedPieces,
-    PieceRules,
-    learn_from_seeds,
-    strings_of,
-    sum_kernel,
-    unknown_score,
-)
+from tokcore.unigram import learner, seeds
 from tokcore.unigram.numbers import number_tables
-from tokcore.unigram.seeds import (
-    Candidates,
-    Pieces,
-    choose_pieces,
-    cut_suffixes,
-    find_candidates,
-    letters_of_alphabet,
-    partitions,
-)
-from tokcore.unigram.string_sorting import entries_of, pick_strings
 from tokcore.unigram.trie import PieceTrie
-from tokcore.unigram.words import Alphabet, RankedWords, Words, choose_alphabet, count_characters
+from tokcore.unigram.words import Alphabet, Words, choose_alphabet, count_characters
 from tokcore.warm_up import compile_learning
 
 _LOGGER = logging.getLogger(__name__)
@@ -78,18 +56,11 @@ _LOGGER = logging.getLogger(__name__)
 _ROWS_IN_PART = 1 << 20
 """Distinct tokens that a worker turns into words at a time, as those of a row group."""
 
+_WORDS_IN_RANGE = 1 << 20
+"""Words that a worker sorts, of some 60 bytes each."""
 
-@dataclass(frozen=True)
-class PieceLimits:
-    """How work is divided, which no byte of the result depends on.
-
-    Attributes:
-        words: of a range of their order, which a worker sorts: some 60 bytes each.
-        suffixes: of a group by first letters, or a single letter: some 90 bytes each in a thread.
-    """
-
-    words: int = 1 << 20
-    suffixes: int = 1 << 21
+_SUFFIXES_IN_GROUP = 1 << 21
+"""Suffixes that a thread sorts, of some 90 bytes each; those with one first letter may be more."""
 
 
 def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned, int]:
@@ -99,42 +70,50 @@ def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned,
         InputError: as `VocabularySearch.run`.
     """
     scheme: Any = search.scheme
-    rules, limits = scheme.piece_rules(search.options), PieceLimits()
+    rules = scheme.piece_rules(search.options)
     parts = counts_parts(search.parquet_paths(), _ROWS_IN_PART)
     rounds = search.search_rounds(
         scheme=scheme.name,
         parts=[part.rows for part in parts],
         rules=rules._asdict(),
-        limits=dataclasses.asdict(limits),
+        limits=[_WORDS_IN_RANGE, _SUFFIXES_IN_GROUP],
     )
     with rounds.claimed() as claim:
         search.engine.compile_first(functools.partial(compile_learning, scheme))
-        learner = BeamPieces(
-            CountedWords(tuple(parts), scheme, search.counts.last_word),
-            PieceFiles(rounds.folder),
-            search.work,
-            ClaimedRun(claim, search.engine.run),
-            rules,
-            search.engine.workers,
-            search.label,
-            limits,
+        words = BeamWords(
+            tuple(parts), scheme, search.counts.last_word, rules, WordFiles(rounds.folder)
         )
-        return scheme.learned_from(learner.learn(), search.options), 0
+        run = ClaimedRun(claim, search.engine.run)
+        learned = learn_on_beam(words, search.work, run, search.engine.workers, search.label)
+    return scheme.learned_from(learned, search.options), 0
 
 
 @dataclass(frozen=True)
-class CountedWords:
-    """The words of counts.
+class BeamWords:
+    """The words that are learned from, on the workers.
+
+    Letters are stored from the highest byte on, and the 0 behind each word too, so that the order of bytes is
+    that of letters.
 
     Attributes:
         parts: of Parquet files of token counts; a token may be in several of them.
         scheme: has `words_of`, which returns the words of a table of tokens.
         last_word: that ends the corpus; None if it is not known.
+        rules: how pieces are learned.
+        files: in a folder that driver and workers reach, with what runs have finished: `words` of a range
+            that one shard gets, `first` candidates of groups, and the pieces that steps begin with. Each
+            file is a function of the words and the rules.
     """
 
     parts: tuple[CountsPart, ...]
     scheme: Any
     last_word: bytes | None
+    rules: learner.PieceRules
+    files: WordFiles
+
+    @property
+    def known(self) -> '_Survey':
+        return _read_survey(self.files.survey_path, self.rules)
 
     def tables(self, number: int) -> Iterator[Words]:
         """Yields the words of a part; a word may be in several tables."""
@@ -144,336 +123,233 @@ class CountedWords:
             tokens = TokenTable(data[offsets[0] : offsets[-1]], offsets - offsets[0], counts)
             yield self.scheme.words_of(dataclasses.replace(tokens, last_word=self.last_word))
 
-
-class BeamPieces:
-    """Learns the pieces of `learn_pieces`, with the words on the workers.
-
-    Args:
-        words: to learn from.
-        files: in a folder that driver and workers reach. What a learner of the same words, rules and
-            limits has finished there is not repeated.
-        work: another such folder, of this run alone.
-        run: runs a pipeline that a function builds, and waits for its end.
-        rules: how pieces are learned.
-        workers: threads of a worker process.
-        label: begins log messages.
-        limits: how work is divided.
-    """
-
-    def __init__(
-        self,
-        words: CountedWords,
-        files: PieceFiles,
-        work: str,
-        run: RunPipeline,
-        rules: PieceRules,
-        workers: int = 1,
-        label: str = 'vocab',
-        limits: PieceLimits | None = None,
-    ):
-        self._words, self._files, self._run, self._rules = words, files, run, rules
-        self._work = os.path.join(work, f'pieces-{uuid.uuid4().hex}')
-        self._workers, self._label, self._limits = workers, label, limits or PieceLimits()
-
-    def learn(self) -> LearnedPieces:
-        """Returns the pieces.
-
-        Raises:
-            InputError: as `learn_pieces`, and if a file is not one of counts for such words.
-        """
-        files = self._files
-        if not filesystem.exists(files.survey_path):
-            self._survey()
-        shards = _Shards(files, self._rules)
-        alphabet = shards.alphabet
-        self._rules.check_size(len(alphabet.required))
-        if not filesystem.exists(files.ranges_path):
-            self._write_shards(shards)
-        done = max(files.rounds(), default=0)
-        if done:
-            _LOGGER.info('%s: %d rounds were finished by an earlier run', self._label, done)
-        pieces = files.read_pieces(done) if files.rounds() else self._find_seeds(shards)
-        return learn_from_seeds(
-            Pieces(*pieces),
-            alphabet.code_points,
-            alphabet.required,
-            self._rules,
-            functools.partial(self._sum_step, shards),
-            done,
-        )
-
-    def _survey(self) -> None:
-        """Counts characters, and finds borders of ranges of words in a sample."""
-        path = os.path.join(self._work, 'survey')
-        every = max(1, self._limits.words >> 8)
-        survey = functools.partial(_survey_words, self._words, every)
-        numbers = range(len(self._words.parts))
-        self._run(lambda pipeline: pipeline | MapToStats(numbers, survey, path))
-        totals, samples, words = np.zeros((2, CODE_POINTS), np.int64), [], 0
-        for characters, *counts, words_of_part, sample in read_stats(path):
-            totals[:, [*map(ord, characters)]] += counts
-            words, samples = words + words_of_part, samples + sample
-        samples.sort(key=lambda each: (-each[0], each[1]))
-        ranges = -(-words // self._limits.words)
-        borders = [samples[len(samples) * number // ranges] for number in range(1, ranges)]
+    def survey(self, number: int) -> Iterator[list]:
+        """Yields the characters of a part, with both counts, and a sample of its words."""
+        totals, sample = np.zeros((2, CODE_POINTS), np.int64), []
+        every = max(1, _WORDS_IN_RANGE >> 8)
+        for table in self.tables(number):
+            totals[0] += count_characters(table)
+            totals[1] += count_characters(table._replace(counts=np.ones_like(table.counts)))
+            for index in range(0, len(table.counts), every):
+                word = table.text[slice(*table.offsets[index : index + 2])].tobytes()
+                sample.append([-int(table.counts[index]), word.decode()])
         found = totals[0].nonzero()[0]
-        characters = ''.join(map(chr, found.tolist()))
-        write_json(self._files.survey_path, [characters, *totals[:, found].tolist(), borders])
+        yield [''.join(map(chr, found.tolist())), *totals[:, found].tolist(), sample]
 
-    def _write_shards(self, shards: '_Shards') -> None:
-        """Writes the words in letters, in the parts of the counts and in the order of ranges."""
-        path, numbers = os.path.join(self._work, 'ranges'), range(len(self._words.parts))
-
-        def build(pipeline: beam.Pipeline) -> None:
-            (
-                pipeline
-                | CreateReshuffled(numbers)  # number of a part
-                | 'Merge'
-                >> SumTables(functools.partial(_write_letters, self._words, shards), self._work)
-                | 'Divide' >> SumTables(_table_of, self._work, shards.by_ranges)  # (range, table)
-                | 'WriteRange' >> beam.Map(shards.write_range)  # [range, words]
-                | 'WriteStats' >> WriteStats(path)
-            )
-
-        self._run(build)
-        sizes = dict(read_stats(path))
-        write_json(self._files.ranges_path, [sizes.get(each, 0) for each in range(max(sizes) + 1)])
-
-    def _find_seeds(self, shards: '_Shards') -> tuple[np.ndarray, ...]:
-        files, most = self._files, self._rules.most_seeds
-        _, totals, distinct, _ = shards.survey
-        alphabet = shards.alphabet
-        groups = [*partitions(distinct[alphabet.code_points], self._limits.suffixes)]
-        plan = [
-            (group, bounds)
-            for group, bounds in enumerate(groups)
-            if not filesystem.exists(files.candidates_path(group))
-        ]
-        find = functools.partial(
-            _write_candidates, shards, len(self._words.parts), self._words.last_word
+    def merged(self, number: int) -> list[TokenTable]:
+        """Returns the words of a part in letters."""
+        letters_of = self.known.alphabet.letters_of
+        table = concatenate_tables(
+            [_table(*letters_of(words), words.counts) for words in self.tables(number)]
         )
-        self._run_each(plan, find)
-        best: list[TokenTable] = []
-        for group in range(len(groups)):
-            best.append(read_packed(TokenTable, files.candidates_path(group)))
-            if sum(map(len, best)) > most + most // 2:
-                table = concatenate_tables(best)
-                numbered = shards.candidates(table)._replace(positions=np.arange(len(table)))
-                best = [table.pick(numbered.best(most).positions)]
-        table = concatenate_tables(best)
-        text, _ = shards.strings(table)
-        totals = totals[alphabet.code_points]
-        totals[0] = 0  # it ends words
-        return choose_pieces(text, alphabet.code_points, totals, shards.candidates(table), most)
-
-    def _sum_step(
-        self, shards: '_Shards', step: int, pieces: Pieces, trie: PieceTrie
-    ) -> np.ndarray:
-        """As `SumStep`; the shards that an earlier run has summed are not summed again."""
-        began, files = time.monotonic(), self._files
-        if step not in files.rounds():
-            files.write_pieces(step, pieces)
-        for earlier in files.rounds():
-            if earlier != step:
-                files.delete_round(earlier)
-        paths = [files.sums_path(step, shard) for shard in range(self._rules.num_threads)]
-        missing = [shard for shard, path in enumerate(paths) if not filesystem.exists(path)]
-        self._run_each(missing, functools.partial(_write_sums, shards, step))
-        total, *others = (np.frombuffer(read_checked(path), '<f4') for path in paths)
-        total = total.astype(np.float32)
-        for sums in others:
-            total += sums
-        _LOGGER.info(
-            '%s: round %d: sums of %d pieces in %.1f s',
-            self._label,
-            step + 1,
-            len(total),
-            time.monotonic() - began,
-            extra={ON_BAR: True},
-        )
-        return total
-
-    def _run_each(self, plan: Sequence, function) -> None:
-        """Calls a function for each element of a plan, on the workers."""
-        each = ThreadedMap(function, self._workers)
-        if plan:
-            self._run(lambda pipeline: pipeline | CreateReshuffled(plan) | each)
-
-
-@dataclass(frozen=True)
-class _Shards:
-    """The words in letters: in the parts of the counts, and in ranges of their order.
-
-    Letters are stored from the highest byte on, with the 0 behind each word, so that words are in the
-    order of their bytes.
-    """
-
-    files: PieceFiles
-    rules: PieceRules
-
-    @property
-    def survey(self) -> list:
-        """The characters, their totals and how often they are in distinct words, and borders."""
-        return _read_survey(self.files.survey_path)
-
-    @property
-    def alphabet(self) -> Alphabet:
-        rules = self.rules
-        return _choose_alphabet(
-            self.files.survey_path, rules.character_coverage, rules.required_chars
-        )
-
-    def table(self, letters: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> TokenTable:
-        """Returns words with counts."""
-        stored = letters.astype(letters.dtype.newbyteorder('>'))
-        return TokenTable(stored.view(np.uint8), starts * stored.itemsize, counts)
-
-    def strings(self, table: TokenTable) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the letters and the starts of words."""
-        dtype = self.alphabet.dtype
-        letters = table.data.view(dtype.newbyteorder('>')).astype(dtype)
-        return read_only(letters), read_only(table.offsets // dtype.itemsize)
+        return [distinct_table(table.data, table.offsets, table.counts)]
 
     def by_ranges(self, table: TokenTable) -> list[tuple[int, TokenTable]]:
         """Divides words by the ranges of their order: count, descending, and then letters."""
-        words = table.tokens()
-        ranges = np.zeros(len(table), np.int64)
-        for count, word in self.survey[-1]:
-            letters = np.append(self.alphabet.letters_of_word(word.encode()), 0)
-            border = letters.astype(self.alphabet.dtype.newbyteorder('>')).tobytes()
-            is_after = np.asarray(pc.greater_equal(words, pa.scalar(border, words.type)))
-            ranges += (table.counts < count) | (table.counts == count) & is_after
-        return [
-            (each, table.pick((ranges == each).nonzero()[0])) for each in np.unique(ranges).tolist()
-        ]
+        tokens, ranges = table.tokens(), np.zeros(len(table), np.int64)
+        for count, word in self.known.borders:
+            letters = self.known.alphabet.letters_of_word(word.encode())
+            border = letters.astype(self.known.stored_type).tobytes()
+            is_after = np.asarray(pc.greater_equal(tokens, pa.scalar(border, tokens.type)))
+            ranges += (table.counts < -count) | ((table.counts == -count) & is_after)
+        return [(each, table.pick((ranges == each).nonzero()[0])) for each in set(ranges.tolist())]
 
     def write_range(self, element: tuple[int, TokenTable]) -> list[int]:
         """Deals the words of a range in their order; returns its number, and how many they are."""
         number, table = element
         table = table.sorted()
-        order = np.argsort(-table.counts, kind='stable')
-        for turn in range(self.rules.num_threads):
-            words = table.pick(order[turn :: self.rules.num_threads])
-            write_checked(self.files.words_path(turn, number), words.to_bytes())
+        order, shards = np.argsort(-table.counts, kind='stable'), self.rules.num_threads
+        for turn in range(shards):
+            path = self.files.words_path(number * shards + turn)
+            write_checked(path, table.pick(order[turn::shards]).to_bytes())
         return [number, len(table)]
 
-    def read_shard(self, shard: int) -> TokenTable:
+    def shard(self, number: int) -> TokenTable:
         """Returns the words of a shard in their order."""
-        tables, before = [TokenTable.from_items([])], 0
-        for number, size in enumerate(read_json(self.files.ranges_path)):
-            if size:
-                turn = (shard - before) % self.rules.num_threads
-                tables.append(read_packed(TokenTable, self.files.words_path(turn, number)))
+        tables, before, shards = [TokenTable.from_items([])], 0, self.rules.num_threads
+        for range_, size in read_json(self.files.first_path):
+            path = self.files.words_path(range_ * shards + (number - before) % shards)
+            tables.append(read_packed(TokenTable, path))
             before += size
         return concatenate_tables(tables)
 
-    def candidates(self, table: TokenTable) -> Candidates:
-        """Returns the candidates whose strings and counts these are."""
-        text, starts = self.strings(table)
-        sizes = letters_of_alphabet(self.alphabet.code_points).sizes[text].astype(np.int32)
-        byte_lengths = np.add.reduceat(sizes, starts[:-1]) - 1
-        lengths = (np.diff(starts) - 1).astype(np.int32)
-        return Candidates(starts[:-1], lengths, byte_lengths, table.counts)
+    def strings(self, table: TokenTable) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the letters and the starts of words."""
+        stored = self.known.stored_type
+        letters = table.data.view(stored).astype(self.known.alphabet.dtype)
+        return read_only(letters), read_only(table.offsets // stored.itemsize)
+
+    def write_candidates(self, element: tuple[int, tuple[int, int]]) -> None:
+        """Writes the best strings that begin with some letters, in their order, with their counts."""
+        (group, bounds), rules = element, self.rules
+        tables = itertools.chain.from_iterable(map(self.tables, range(len(self.parts))))
+        alphabet, longest = self.known.alphabet, rules.max_sentencepiece_length
+        found = seeds.find_among(tables, alphabet, longest, *bounds, rules.most_seeds)
+        write_checked(self.files.first_counts_path(group), _table(*found).to_bytes())
+
+    def write_sums(self, folder: str, step: int, shard: int) -> None:
+        """Writes the sums of a shard in a step, float32[pieces]."""
+        table = self.shard(shard)
+        strings = learner.strings_of(
+            *self.strings(table), read_only(table.counts.astype(np.float32))
+        )
+        with _READING:
+            pieces, trie = _read_pieces(self, step)
+        sums = np.zeros(len(pieces.scores), np.float32)
+        self.rules.kernel(step)(
+            strings, 0, 1, trie.nodes, learner.unknown_score(pieces),
+            self.rules.max_sentencepiece_length, number_tables(), sums,
+        )  # fmt: skip
+        write_checked(os.path.join(folder, f'{shard}'), sums.astype('<f4').tobytes())
+
+
+def learn_on_beam(
+    words: BeamWords, work: str, run: RunPipeline, workers: int = 1, label: str = 'vocab'
+) -> learner.LearnedPieces:
+    """Learns the pieces of `learn_pieces`.
+
+    Args:
+        words: to learn from. What an earlier run has finished in their files is not repeated.
+        work: another folder that driver and workers reach, of this run alone.
+        run: runs a pipeline that a function builds, and waits for its end.
+        workers: threads of a worker process.
+        label: begins log messages.
+
+    Raises:
+        InputError: as `learn_pieces`, or a file is not one of counts of such words.
+    """
+    files, rules = words.files, words.rules
+    work = os.path.join(work, f'pieces-{uuid.uuid4().hex}')
+
+    def run_each(plan: Sequence, function: Callable) -> None:
+        each = ThreadedMap(function, workers)
+        run(lambda pipeline: pipeline | CreateReshuffled(plan) | each)
+
+    def sum_step(step: int, pieces: seeds.Pieces, trie: PieceTrie) -> np.ndarray:
+        began = time.monotonic()
+        stored = _table(pieces.letters, pieces.starts, pieces.scores.view(np.uint32))
+        write_checked(files.pieces_path(0, step), stored.to_bytes())
+        run_each(range(rules.num_threads), functools.partial(words.write_sums, work, step))
+        total = np.zeros(len(pieces.scores), np.float32)
+        for shard in range(rules.num_threads):
+            total += np.frombuffer(read_checked(os.path.join(work, f'{shard}')), '<f4')
+        filesystem.delete_known(work, lambda name: True)
+        message = '%s: round %d: summed %d pieces in %.1f s'
+        values = label, step + 1, len(total), time.monotonic() - began
+        _LOGGER.info(message, *values, extra={ON_BAR: True})
+        return total
+
+    if not filesystem.exists(files.survey_path):
+        write_json(files.survey_path, _survey(words, os.path.join(work, 'survey'), run))
+    alphabet = words.known.alphabet
+    rules.check_size(len(alphabet.required))
+    if not filesystem.exists(files.first_path):
+        write_json(files.first_path, _write_shards(words, work, run))
+    steps = (
+        step for step in itertools.count() if not filesystem.exists(files.pieces_path(0, step))
+    )
+    if done := next(steps):
+        _LOGGER.info('%s: %d rounds were begun by an earlier run', label, done)
+        pieces, _ = _read_pieces(words, done - 1)
+    else:
+        pieces = _find_seeds(words, run_each)
+    return learner.learn_from_seeds(
+        pieces, alphabet.code_points, alphabet.required, rules, sum_step, max(0, done - 1)
+    )
+
+
+def _survey(words: BeamWords, path: str, run: RunPipeline) -> list:
+    """Returns the characters with both counts, and the borders of ranges of words, by a sample."""
+    numbers = range(len(words.parts))
+    run(lambda pipeline: pipeline | MapToStats(numbers, words.survey, path))
+    totals = np.zeros((2, CODE_POINTS), np.int64)
+    samples: list[list] = []
+    for characters, *counts, sample in read_stats(path):
+        totals[:, [*map(ord, characters)]] += counts
+        samples += sample
+    samples.sort()
+    ranges = -(-sum(part.rows for part in words.parts) // _WORDS_IN_RANGE)
+    borders = [samples[len(samples) * border // ranges] for border in range(1, ranges)]
+    found = totals[0].nonzero()[0]
+    return [''.join(map(chr, found.tolist())), *totals[:, found].tolist(), borders]
+
+
+def _write_shards(words: BeamWords, work: str, run: RunPipeline) -> list:
+    """Writes the words in their order; returns the ranges, and how many words each has."""
+    path = os.path.join(work, 'ranges')
+
+    def build(pipeline: beam.Pipeline) -> None:
+        (
+            pipeline
+            | CreateReshuffled(range(len(words.parts)))  # number of a part
+            | 'Merge' >> SumTables(words.merged, work)  # (partition, table)
+            | 'Divide' >> SumTables(operator.itemgetter(slice(1, 2)), work, words.by_ranges)
+            # (range, table)
+            | 'WriteRange' >> beam.Map(words.write_range)  # [range, words]
+            | 'WriteStats' >> WriteStats(path)
+        )
+
+    run(build)
+    return sorted(read_stats(path))
+
+
+def _find_seeds(words: BeamWords, run_each: Callable) -> seeds.Pieces:
+    """Returns the pieces to begin with: the best of the candidates of all groups."""
+    known, most = words.known, words.rules.most_seeds
+    groups = [*enumerate(seeds.partitions(known.totals[1], _SUFFIXES_IN_GROUP))]
+    paths = [words.files.first_counts_path(group) for group, _ in groups]
+    run_each(
+        [each for each in groups if not filesystem.exists(paths[each[0]])], words.write_candidates
+    )
+    table = TokenTable.from_items([])
+    for path in paths:
+        table = concatenate_tables([table, read_packed(TokenTable, path)])
+        text, starts = words.strings(table)
+        sizes = seeds.letters_of_alphabet(known.alphabet.code_points).sizes[text].astype(np.int32)
+        found = seeds.Candidates(
+            np.arange(len(table)),
+            (np.diff(starts) - 1).astype(np.int32),
+            np.add.reduceat(sizes, starts[:-1]) - 1,
+            table.counts,
+        ).best(most)
+        table = table.pick(found.positions)
+    text, starts = words.strings(table)
+    found = found._replace(positions=starts[:-1])
+    return seeds.choose_pieces(text, known.alphabet.code_points, known.totals[0], found, most)
+
+
+class _Survey(NamedTuple):
+    alphabet: Alphabet
+    totals: np.ndarray  # int64[2, letters]: occurrences in the text, and in distinct words
+    borders: list[tuple[int, str]]  # of ranges of words: counts, negative, and words
+
+    @property
+    def stored_type(self) -> np.dtype:
+        return self.alphabet.dtype.newbyteorder('>')
 
 
 # All bundles use the same ones.
 @functools.lru_cache(maxsize=1)
-def _read_survey(path: str) -> list:
+def _read_survey(path: str, rules: learner.PieceRules) -> _Survey:
     characters, *counts, borders = read_json(path)
     totals = np.zeros((2, CODE_POINTS), np.int64)
     totals[:, [*map(ord, characters)]] = counts
-    return [characters, *totals, borders]
-
-
-@functools.lru_cache(maxsize=1)
-def _choose_alphabet(path: str, coverage: float, required_chars: str) -> Alphabet:
-    _, totals, *_ = _read_survey(path)
-    return choose_alphabet(totals.copy(), coverage, required_chars)
-
-
-def _survey_words(words: CountedWords, every: int, number: int) -> Iterator[list]:
-    """Yields the characters of a part with counts, the words in it, and a sample of them."""
-    totals, sizes, sample = np.zeros((2, CODE_POINTS), np.int64), 0, []
-    for table in words.tables(number):
-        totals[0] += count_characters(table)
-        totals[1] += count_characters(table._replace(counts=np.ones_like(table.counts)))
-        sizes += len(table.counts)
-        for index in range(0, len(table.counts), every):
-            word = table.text[table.offsets[index] : table.offsets[index + 1]].tobytes().decode()
-            sample.append([int(table.counts[index]), word])
-    found = totals[0].nonzero()[0]
-    yield [''.join(map(chr, found.tolist())), *totals[:, found].tolist(), sizes, sample]
-
-
-def _write_letters(words: CountedWords, shards: _Shards, number: int) -> list[TokenTable]:
-    """Writes the words of a part in letters; returns them, with the counts of equal ones added up."""
-    tables = [*words.tables(number)]
-    letters = [shards.table(*shards.alphabet.letters_of(each), each.counts) for each in tables]
-    table = concatenate_tables(letters)
-    ending = np.concatenate([each.ending for each in tables])
-    shards.files.write_letters(number, table, ending)
-    return [distinct_table(table.data, table.offsets, table.counts)]
-
-
-def _table_of(element: tuple[int, TokenTable]) -> list[TokenTable]:
-    return [element[1]]
-
-
-def _write_candidates(
-    shards: _Shards, parts: int, last_word: bytes, element: tuple[int, tuple[int, int]]
-) -> None:
-    """Writes the best candidates that begin with some letters, in their order."""
-    (group, bounds), alphabet, longest = (
-        element,
-        shards.alphabet,
-        shards.rules.max_sentencepiece_length,
-    )
-    letters, last = letters_of_alphabet(alphabet.code_points), alphabet.letters_of_word(last_word)
-    found = []
-    for number in range(parts):
-        table, ending = shards.files.read_letters(number)
-        words = RankedWords(
-            *shards.strings(table),
-            table.counts,
-            ending,
-            last,
-            alphabet.code_points,
-            alphabet.required,
-        )
-        found.append(cut_suffixes(words, letters, longest, *bounds))
-    sizes = np.concatenate([np.diff(each.starts) for each in found])
-    text, counts, ending = (
-        read_only(np.concatenate([getattr(each, name) for each in found]))
-        for name in ('letters', 'counts', 'ending')
-    )
-    starts = read_only(row_offsets(sizes))
-    suffixes = words._replace(letters=text, starts=starts, counts=counts, ending=ending)
-    best = find_candidates(suffixes, letters, longest, entries_of(starts[:-1]))
-    best = best.best(shards.rules.most_seeds)
-    strings = pick_strings(text, best.positions, best.lengths + 1)
-    write_checked(
-        shards.files.candidates_path(group), shards.table(*strings, best.counts).to_bytes()
-    )
-
-
-def _write_sums(shards: _Shards, step: int, shard: int) -> None:
-    """Writes the sums of a shard in a step, float32[pieces]."""
-    table, rules = shards.read_shard(shard), shards.rules
-    strings = strings_of(*shards.strings(table), read_only(table.counts.astype(np.float32)))
-    with _READING:
-        pieces, trie = _read_pieces(shards.files, step)
-    sums = np.zeros(len(pieces.scores), np.float32)
-    sum_kernel(rules, step)(
-        strings, 0, 1, trie.nodes, unknown_score(pieces), rules.max_sentencepiece_length,
-        number_tables(), sums,
-    )  # fmt: skip
-    write_checked(shards.files.sums_path(step, shard), sums.astype('<f4').tobytes())
+    alphabet = choose_alphabet(totals[0], rules.character_coverage, rules.required_chars)
+    return _Survey(alphabet, totals[:, alphabet.code_points], borders)
 
 
 _READING = threading.Lock()  # so that threads do not read the same pieces at once
 
 
 @functools.lru_cache(maxsize=1)
-def _read_pieces(files: PieceFiles, step: int) -> tuple[Pieces, PieceTrie]:
-    pieces = Pieces(*files.read_pieces(step))
+def _read_pieces(words: BeamWords, step: int) -> tuple[seeds.Pieces, PieceTrie]:
+    table = read_packed(TokenTable, words.files.pieces_path(0, step))
+    scores = table.counts.astype(np.uint32).view(np.float32)
+    pieces = seeds.Pieces(*words.strings(table), scores)
     return pieces, PieceTrie.of(pieces)
+
+
+def _table(letters: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> TokenTable:
+    """Returns words with counts, in their stored form."""
+    stored = letters.astype(letters.dtype.newbyteorder('>'))
+    return TokenTable(stored.view(np.uint8), starts * stored.itemsize, counts.astype(np.int64))

@@ -53,9 +53,10 @@ class PieceRules(NamedTuple):
         """How many pieces the last step of pruning leaves at most."""
         return int(self.vocab_size * 1.1)
 
-    def is_pruning(self, step: int) -> bool:
-        """Whether a step, from 0 on, prunes; the others improve the scores."""
-        return step % (self.num_sub_iterations + 1) == self.num_sub_iterations
+    def kernel(self, step: int) -> Callable[..., None]:
+        """Returns what sums the words of a shard in a step, from 0 on."""
+        is_last = step % (self.num_sub_iterations + 1) == self.num_sub_iterations
+        return count_best_ways if is_last else expect_counts
 
     def most_steps(self, step: int, pieces: int) -> int:
         """Returns how many steps there are from this one on, at most: if only pruning drops pieces."""
@@ -72,9 +73,6 @@ class PieceRules(NamedTuple):
                 'smaller --character-coverage'
             )
 
-
-SumStep = Callable[[int, Pieces, PieceTrie], np.ndarray]
-"""Takes the number of a step, the pieces and their trie; returns the sums of `sum_kernel` over all words."""
 
 Report = Callable[[int, int], None]
 """Takes the number of finished steps, and of all, at most; at the end twice the same."""
@@ -109,8 +107,8 @@ def learn_pieces(
 
     def sum_step(step: int, pieces: Pieces, trie: PieceTrie) -> np.ndarray:
         return sum_shards(
-            sum_kernel(rules, step), strings, trie.nodes, len(pieces.scores),
-            unknown_score(pieces), width, rules.num_threads, max_workers,
+            rules.kernel(step), strings, trie.nodes, len(pieces.scores), unknown_score(pieces),
+            width, rules.num_threads, max_workers,
         )  # fmt: skip
 
     return learn_from_seeds(pieces, alphabet, required, rules, sum_step, report=report)
@@ -121,7 +119,7 @@ def learn_from_seeds(
     alphabet: np.ndarray,
     required: np.ndarray,
     rules: PieceRules,
-    sum_step: SumStep,
+    sum_step: Callable[[int, Pieces, PieceTrie], np.ndarray],
     step: int = 0,
     report: Report = lambda done, total: None,
 ) -> LearnedPieces:
@@ -131,8 +129,8 @@ def learn_from_seeds(
         pieces: with which a step begins: the seeds, or what an earlier run has left.
         alphabet: int32, the code points of letters.
         required: int64, the letters that must be pieces, by count, descending.
-        sum_step: sums a step over the words.
-        step: the number of the step, from 0 on.
+        sum_step: returns the sums of a step, by its number, over all words: float32[pieces].
+        step: the number of the first step.
         report: see `Report`.
 
     Raises:
@@ -143,7 +141,7 @@ def learn_from_seeds(
     while True:
         report(step, total)
         sums = sum_step(step, pieces, trie)
-        if not rules.is_pruning(step):
+        if rules.kernel(step) is expect_counts:
             pieces, trie = _improve(pieces, trie, sums)
         else:
             pieces = _prune(pieces, trie, sums, rules)
@@ -165,11 +163,6 @@ def learn_from_seeds(
     return LearnedPieces(
         [piece.encode() for piece, _ in found], np.array([score for _, score in found], _f32)
     )
-
-
-def sum_kernel(rules: PieceRules, step: int) -> Callable[..., None]:
-    """Returns what sums a step over the words of a shard."""
-    return count_best_ways if rules.is_pruning(step) else expect_counts
 
 
 def _improve(pieces: Pieces, trie: PieceTrie, expected: np.ndarray) -> tuple[Pieces, PieceTrie]:

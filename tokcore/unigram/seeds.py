@@ -6,17 +6,24 @@ and by the first byte of U+2581 elsewhere. Here the suffixes are sorted in parti
 so that memory does not grow with the text.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
+from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.unigram.numbers import log
 from tokcore.unigram.scripts import INHERITED, script_table
-from tokcore.unigram.string_sorting import POSITION_BITS, pick_strings, position_of, sort_strings
-from tokcore.unigram.words import RARE, WORD_START, RankedWords
+from tokcore.unigram.string_sorting import (
+    POSITION_BITS,
+    entries_of,
+    pick_strings,
+    position_of,
+    sort_strings,
+)
+from tokcore.unigram.words import RARE, WORD_START, Alphabet, RankedWords, Words
 
 _PARTITION = 1 << 19
 """Suffixes that are sorted at a time, of 18 bytes each; in a large text a part of it, since it is read once for
@@ -138,21 +145,28 @@ def partitions(firsts: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
     yield low, len(firsts)
 
 
-def cut_suffixes(
-    words: RankedWords, letters: Letters, longest: int, low: int, high: int
-) -> RankedWords:
-    """Returns the suffixes that begin with letters from `low` to before `high`, as words of their own.
+def find_among(
+    tables: Iterable[Words], alphabet: Alphabet, longest: int, low: int, high: int, most: int
+) -> Pieces:
+    """Returns the best candidates that begin with letters from `low` to before `high`, and their counts.
 
-    Of each there is what decides about candidates: one letter more than the longest has.
+    A word may be in several tables. Of their suffixes there is what decides about candidates: one letter
+    more than the longest has.
     """
-    entries = np.empty(len(words.letters), np.int64)
-    entries = entries[: _list_suffixes(words.letters, words.starts, letters, low, high, entries)]
-    positions, of_word = entries & (1 << POSITION_BITS) - 1, entries >> POSITION_BITS
-    sizes = np.minimum(words.starts[of_word + 1] - positions, longest + 2)
-    text, starts = pick_strings(words.letters, positions, sizes)
-    return words._replace(
-        letters=text, starts=starts, counts=words.counts[of_word], ending=words.ending[of_word]
-    )
+    letters, parts = letters_of_alphabet(alphabet.code_points), []
+    for words in tables:
+        text, starts = alphabet.letters_of(words)
+        entries = np.empty(len(text), np.int64)
+        entries = entries[: _list_suffixes(text, starts, letters, low, high, entries)]
+        positions, of_word = entries & (1 << POSITION_BITS) - 1, entries >> POSITION_BITS
+        sizes = np.minimum(starts[of_word + 1] - positions, longest + 2)
+        cut, _ = pick_strings(text, positions, sizes)
+        parts.append((cut, sizes, words.counts[of_word], words.ending[of_word]))
+    text, sizes, counts, ending = (read_only(np.concatenate(column)) for column in zip(*parts))
+    starts, last = read_only(row_offsets(sizes)), alphabet.letters_of_word(words.last)
+    suffixes = RankedWords(text, starts, counts, ending, last, *alphabet[::2])
+    found = find_candidates(suffixes, letters, longest, entries_of(starts[:-1])).best(most)
+    return Pieces(*pick_strings(text, found.positions, found.lengths + 1), found.counts)
 
 
 def find_candidates(

@@ -92,7 +92,7 @@ def rank_words(words: Words, character_coverage: float, required_chars: str) -> 
 def count_characters(words: Words) -> np.ndarray:
     """Returns the occurrences of each character in the text, int64[CODE_POINTS]."""
     totals = np.zeros(CODE_POINTS, np.int64)
-    text, offsets, counts = map(read_only, (words.text, words.offsets, words.counts))
+    text, offsets, counts = map(read_only, words[:3])
     _count_characters(text, offsets, counts, totals)
     return totals
 
@@ -129,6 +129,7 @@ def _choose_characters(totals: np.ndarray, coverage: float, required_chars: str)
 
 @kernel_without_allocation
 def _count_characters(text, offsets, counts, totals):
+    """Adds up the occurrences of each character."""
     for word in range(len(counts)):
         position = offsets[word]
         while position < offsets[word + 1]:
