@@ -94,7 +94,7 @@ def _tokbeam(text: Path, model: Path, size: int, workers: int) -> str:
         model,
     ]
     if tokbeam([*map(str, arguments)]):
-        raise SystemExit('tokbeam failed')
+        raise RuntimeError('tokbeam failed')
     return f'tokbeam, {workers} threads'
 
 

@@ -113,7 +113,7 @@ def choose_pieces(
     singles = singles[np.argsort(-totals[singles], kind='stable')]
     scores = candidates.scores()
     order = np.lexsort((-candidates.byte_lengths, -scores))[:most]
-    sizes = candidates.lengths[order].astype(np.int64) + 1
+    sizes = candidates.lengths[order] + 1
     picked, starts = pick_strings(text, candidates.positions[order], sizes)
     letters = np.concatenate([np.ravel([singles, 0 * singles], 'F').astype(text.dtype), picked])
     starts = np.append(2 * np.arange(len(singles)), 2 * len(singles) + starts)
