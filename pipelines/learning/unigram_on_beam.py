@@ -84,7 +84,8 @@ def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned,
             tuple(parts), scheme, search.counts.last_word, rules, WordFiles(rounds.folder)
         )
         run = ClaimedRun(claim, search.engine.run)
-        learned = learn_on_beam(words, search.work, run, search.engine.workers, search.label)
+        said = search.label, functools.partial(report, 0)
+        learned = learn_on_beam(words, search.work, run, search.engine.workers, *said)
     return scheme.learned_from(learned, search.options), 0
 
 
@@ -204,7 +205,12 @@ class BeamWords:
 
 
 def learn_on_beam(
-    words: BeamWords, work: str, run: RunPipeline, workers: int = 1, label: str = 'vocab'
+    words: BeamWords,
+    work: str,
+    run: RunPipeline,
+    workers: int = 1,
+    label: str = 'vocab',
+    report: learner.Report = lambda done, total: None,
 ) -> learner.LearnedPieces:
     """Learns the pieces of `learn_pieces`.
 
@@ -214,6 +220,7 @@ def learn_on_beam(
         run: runs a pipeline that a function builds, and waits for its end.
         workers: threads of a worker process.
         label: begins log messages.
+        report: see `Report`.
 
     Raises:
         InputError: as `learn_pieces`, or a file is not one of counts of such words.
@@ -254,7 +261,7 @@ def learn_on_beam(
     else:
         pieces = _find_seeds(words, run_each)
     return learner.learn_from_seeds(
-        pieces, alphabet.code_points, alphabet.required, rules, sum_step, max(0, done - 1)
+        pieces, alphabet.code_points, alphabet.required, rules, sum_step, max(0, done - 1), report
     )
 
 
@@ -305,10 +312,10 @@ def _find_seeds(words: BeamWords, run_each: Callable) -> seeds.Pieces:
     for path in paths:
         table = concatenate_tables([table, read_packed(TokenTable, path)])
         text, starts = words.strings(table)
-        sizes = seeds.letters_of_alphabet(known.alphabet.code_points).sizes[text].astype(np.int32)
+        sizes = seeds.letters_of_alphabet(known.alphabet.code_points).sizes[text].astype(np.int16)
         found = seeds.Candidates(
             np.arange(len(table)),
-            (np.diff(starts) - 1).astype(np.int32),
+            (np.diff(starts) - 1).astype(np.int16),
             np.add.reduceat(sizes, starts[:-1]) - 1,
             table.counts,
         ).best(most)

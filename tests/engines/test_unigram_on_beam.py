@@ -47,7 +47,7 @@ def counted(lines):
 
 def in_memory(counts, last, rules):
     table = dataclasses.replace(TokenTable.from_items(counts.items()), last_word=last)
-    return bits(learn_pieces(SCHEME.words_of(table), **rules._asdict()))
+    return bits(learn_pieces(SCHEME.words_of(table), rules))
 
 
 def on_beam(folder, counts, last, rules, run, files=3, workers=2):

@@ -4,8 +4,9 @@
 the pieces lists the edges of a word's lattice.
 """
 
+import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,6 +58,12 @@ class PieceRules(NamedTuple):
         is_last = step % (self.num_sub_iterations + 1) == self.num_sub_iterations
         return count_best_ways if is_last else expect_counts
 
+    def most_steps(self, step: int, pieces: int) -> int:
+        """Returns how many steps there are from this one on, at most: if only pruning drops pieces."""
+        rounds = math.log(max(pieces, 1) / self.target) / -math.log(self.shrinking_factor)
+        each = self.num_sub_iterations + 1
+        return each * max(1, math.ceil(rounds)) - step % each
+
     def check_size(self, required: int) -> None:
         """Raises InputError if the vocabulary has no room for so many characters."""
         if required + self.num_meta_pieces > self.vocab_size:
@@ -67,18 +74,27 @@ class PieceRules(NamedTuple):
             )
 
 
-def learn_pieces(words: Words, *, max_workers: int = 1, **fields: Any) -> LearnedPieces:
+Report = Callable[[int, int], None]
+"""Takes the number of finished steps, and of all, at most; at the end twice the same."""
+
+
+def learn_pieces(
+    words: Words,
+    rules: PieceRules,
+    max_workers: int = 1,
+    report: Report = lambda done, total: None,
+) -> LearnedPieces:
     """Learns the pieces that SentencePiece's trainer writes for the same words and options.
 
     Args:
         words: distinct ones. They are not kept, so the caller should not keep them either.
+        rules: the options.
         max_workers: threads that run at a time, on which the result does not depend.
-        fields: of `PieceRules`.
+        report: see `Report`.
 
     Raises:
         InputError: there is no word, or the size is too small or too large for them.
     """
-    rules = PieceRules(**fields)
     ranked = rank_words(words, rules.character_coverage, rules.required_chars)
     del words
     rules.check_size(len(ranked.required))
@@ -95,7 +111,7 @@ def learn_pieces(words: Words, *, max_workers: int = 1, **fields: Any) -> Learne
             width, rules.num_threads, max_workers,
         )  # fmt: skip
 
-    return learn_from_seeds(pieces, alphabet, required, rules, sum_step)
+    return learn_from_seeds(pieces, alphabet, required, rules, sum_step, report=report)
 
 
 def learn_from_seeds(
@@ -105,6 +121,7 @@ def learn_from_seeds(
     rules: PieceRules,
     sum_step: Callable[[int, Pieces, PieceTrie], np.ndarray],
     step: int = 0,
+    report: Report = lambda done, total: None,
 ) -> LearnedPieces:
     """Improves and prunes pieces until they are few enough.
 
@@ -114,12 +131,15 @@ def learn_from_seeds(
         required: int64, the letters that must be pieces, by count, descending.
         sum_step: returns the sums of a step, by its number, over all words: float32[pieces].
         step: the number of the first step.
+        report: see `Report`.
 
     Raises:
         InputError: there are fewer pieces than asked for.
     """
     trie = PieceTrie.of(pieces)
+    total = step + rules.most_steps(step, len(pieces.scores))
     while True:
+        report(step, total)
         sums = sum_step(step, pieces, trie)
         if rules.kernel(step) is expect_counts:
             pieces, trie = _improve(pieces, trie, sums)
@@ -129,6 +149,7 @@ def learn_from_seeds(
                 break
             trie = PieceTrie.of(pieces)
         step += 1
+    report(total, total)
     pieces = _drop_unreachable(pieces, rules.max_sentencepiece_length)
     characters = [*map(chr, alphabet[required].tolist())]
     most = rules.vocab_size - rules.num_meta_pieces

@@ -18,15 +18,18 @@ from tokcore.unigram.numbers import log
 from tokcore.unigram.scripts import INHERITED, script_table
 from tokcore.unigram.string_sorting import (
     POSITION_BITS,
-    copy_strings,
     entries_of,
+    pick_strings,
     position_of,
     sort_strings,
 )
 from tokcore.unigram.words import RARE, WORD_START, Alphabet, RankedWords, Words
 
-_PARTITION = 1 << 20
-"""Suffixes that are sorted at a time, of 17 bytes each."""
+_PARTITION = 1 << 19
+"""Suffixes that are sorted at a time, of 18 bytes each; in a large text a part of it, since it is read once for
+each partition."""
+
+_PARTITIONS = 24
 
 _UNUSABLE = 254
 """As a script: no piece has this letter."""
@@ -43,12 +46,9 @@ class Candidates(NamedTuple):
     """Strings that may become pieces, those of equal length in ascending order."""
 
     positions: np.ndarray  # int64: in the letters of the words
-    lengths: np.ndarray  # int32
-    byte_lengths: np.ndarray  # int32
+    lengths: np.ndarray  # int16
+    byte_lengths: np.ndarray  # int16
     counts: np.ndarray  # int64
-
-    def pick(self, indices: np.ndarray) -> 'Candidates':
-        return Candidates(*(column[indices] for column in self))
 
     def scores(self) -> np.ndarray:
         return self.counts.astype(_f32) * self.lengths.astype(_f32)
@@ -58,7 +58,8 @@ class Candidates(NamedTuple):
         if len(self.counts) <= most:
             return self
         scores = self.scores()
-        return self.pick(np.flatnonzero(scores >= np.partition(scores, -most)[-most]))
+        is_best = scores >= np.partition(scores, -most)[-most]
+        return Candidates(*(column[is_best] for column in self))
 
 
 class Letters(NamedTuple):
@@ -78,27 +79,14 @@ class Pieces(NamedTuple):
 
     def pick(self, indices: np.ndarray, scores: np.ndarray) -> 'Pieces':
         """Returns some of the pieces with these scores."""
-        return pick_strings(
-            self.letters, self.starts[indices], np.diff(self.starts)[indices], scores
-        )
-
-
-def pick_strings(
-    letters: np.ndarray, sources: np.ndarray, sizes: np.ndarray, scores: np.ndarray
-) -> Pieces:
-    """Returns the strings at these positions as pieces; sizes count the 0 too."""
-    starts = row_offsets(sizes)
-    copied = np.zeros(int(starts[-1]), letters.dtype)
-    copy_strings(read_only(letters), read_only(sources), read_only(starts), copied)
-    return Pieces(read_only(copied), read_only(starts), scores)
+        sizes = np.diff(self.starts)[indices]
+        return Pieces(*pick_strings(self.letters, self.starts[indices], sizes), scores)
 
 
 def seed_pieces(words: RankedWords, most: int, longest: int, max_workers: int) -> Pieces:
     """Returns the characters by count, and then at most `most` candidates by count times length."""
-    alphabet = words.alphabet
-    letters = letters_of_alphabet(alphabet)
-    totals = np.zeros(len(alphabet), np.int64)
-    firsts = np.zeros(len(alphabet), np.int64)
+    letters = letters_of_alphabet(words.alphabet)
+    totals, firsts = np.zeros((2, len(words.alphabet)), np.int64)
     _count_letters(words.letters, words.starts, words.counts, letters, totals, firsts)
 
     def find(bounds: tuple[int, int]) -> Candidates:
@@ -106,13 +94,15 @@ def seed_pieces(words: RankedWords, most: int, longest: int, max_workers: int) -
         _list_suffixes(words.letters, words.starts, letters, *bounds, entries)
         return find_candidates(words, letters, longest, entries).best(most)
 
+    size = max(_PARTITION, int(firsts.sum()) // _PARTITIONS)
     best: list[Candidates] = []
     with ThreadPoolExecutor(max_workers) as pool:
-        for found in pool.map(find, partitions(firsts, _PARTITION)):
+        for found in pool.map(find, partitions(firsts, size)):
             best.append(found)
-            if sum(len(each.counts) for each in best) > most + most // 2:
+            if sum(len(each.counts) for each in best) > most + most // 4:
                 best = [_concatenate(best).best(most)]
-    return choose_pieces(words.letters, alphabet, totals, _concatenate(best), most)
+    best = [_concatenate(best)]
+    return choose_pieces(words.letters, words.alphabet, totals, best.pop(), most)
 
 
 def choose_pieces(
@@ -123,13 +113,13 @@ def choose_pieces(
     singles = singles[np.argsort(-totals[singles], kind='stable')]
     scores = candidates.scores()
     order = np.lexsort((-candidates.byte_lengths, -scores))[:most]
-    # Letters are looked up behind the text.
-    sources = np.concatenate([len(text) + np.arange(len(singles)), candidates.positions[order]])
-    text = np.concatenate([text, singles.astype(text.dtype)])
-    sizes = np.concatenate([np.full(len(singles), 2), candidates.lengths[order] + 1])
-    values = np.concatenate([totals[singles].astype(_f32), scores[order]])
-    _take_logs(log(values.sum(dtype=_f64)), values)
-    return pick_strings(text, sources, sizes, values)
+    sizes = candidates.lengths[order].astype(np.int64) + 1
+    picked, starts = pick_strings(text, candidates.positions[order], sizes)
+    letters = np.concatenate([np.ravel([singles, 0 * singles], 'F').astype(text.dtype), picked])
+    starts = np.append(2 * np.arange(len(singles)), 2 * len(singles) + starts)
+    values = np.append(totals[singles].astype(_f32), scores[order]).astype(_f64)
+    logs = np.fromiter(map(log, values), _f64) - log(values.sum())
+    return Pieces(read_only(letters), read_only(starts), logs.astype(_f32))
 
 
 def letters_of_alphabet(alphabet: np.ndarray) -> Letters:
@@ -170,13 +160,14 @@ def find_among(
         entries = entries[: _list_suffixes(text, starts, letters, low, high, entries)]
         positions, of_word = entries & (1 << POSITION_BITS) - 1, entries >> POSITION_BITS
         sizes = np.minimum(starts[of_word + 1] - positions, longest + 2)
-        cut = pick_strings(text, positions, sizes, words.counts[of_word])
-        parts.append((cut.letters, sizes, cut.scores, words.ending[of_word]))
+        cut, _ = pick_strings(text, positions, sizes)
+        parts.append((cut, sizes, words.counts[of_word], words.ending[of_word]))
     text, sizes, counts, ending = (read_only(np.concatenate(column)) for column in zip(*parts))
     starts, last = read_only(row_offsets(sizes)), alphabet.letters_of_word(words.last)
     suffixes = RankedWords(text, starts, counts, ending, last, *alphabet[::2])
     found = find_candidates(suffixes, letters, longest, entries_of(starts[:-1])).best(most)
-    return pick_strings(text, found.positions, found.lengths + 1, found.counts)
+    strings = pick_strings(text, found.positions, found.lengths.astype(np.int64) + 1)
+    return Pieces(*strings, found.counts)
 
 
 def find_candidates(
@@ -186,7 +177,7 @@ def find_candidates(
     size = len(entries)
     common = np.zeros(size, np.uint16)
     sort_strings(words.letters, len(words.alphabet), longest + 1, entries, common)
-    types = (np.int64, np.int32, np.int32, np.int64)
+    types = (np.int64, np.int16, np.int16, np.int64)
     found = Candidates._make(np.empty(2 * size, dtype) for dtype in types)
     used = _walk_suffixes(words, letters, longest, entries, common, found)
     return Candidates(*(column[:used].copy() for column in found))
@@ -194,13 +185,6 @@ def find_candidates(
 
 def _concatenate(parts: list[Candidates]) -> Candidates:
     return Candidates(*map(np.concatenate, zip(*parts)))
-
-
-@kernel_without_allocation
-def _take_logs(log_total, values):
-    """Replaces values by the logs of their shares in the total."""
-    for i in range(len(values)):
-        values[i] = log(_f64(values[i])) - log_total
 
 
 @kernel_without_allocation
@@ -252,19 +236,18 @@ def _walk_suffixes(words, letters, longest, entries, common, found):
     and nothing or U+2581: they are nodes again, with the zero byte, and count twice.
     """
     text = words.letters
-    # By node: its depth, a position, the sums before it, the sums of what ends here, first bytes after it.
-    nodes, leads = np.zeros((5, longest + 3), np.int64), np.zeros((2, longest + 3), np.uint8)
-    depths, positions, befores, ended, ended_last = nodes[0], nodes[1], nodes[2], nodes[3], nodes[4]
-    first_leads, last_leads = leads[0], leads[1]
+    # By node: its depth, a position, the sums before it, the sums of sentences that end here.
+    nodes = np.zeros((6, longest + 3), np.int64)
+    depths, positions, befores, ended = nodes[0], nodes[1], nodes[2], nodes[3]
+    leads = nodes[4:]  # the least and the largest byte after it
     total, top, used = np.int64(0), 0, 0
     for i in range(len(entries) + 1):
         depth = min(np.int64(common[i]), longest + 1) if i < len(entries) else 0
         while depths[top] > depth:
-            count, size = total - befores[top], depths[top]
-            if not _has_two_bytes(first_leads[top], last_leads[top], ended[top], ended_last[top]):
-                count = 0
-            if ended_last[top] > 1 and _is_rest(text, positions[top], size, words.last):
-                count += ended_last[top]
+            size = depths[top]
+            count = total - befores[top] if leads[0, top] < leads[1, top] else 0
+            if ended[top] > 1 and _is_rest(text, positions[top], size, words.last):
+                count += ended[top]
             if count > 1 and 1 < size <= longest:
                 if _is_piece(text, positions[top], size, letters.scripts):
                     found.positions[used], found.lengths[used] = positions[top], size
@@ -276,9 +259,8 @@ def _walk_suffixes(words, letters, longest, entries, common, found):
                 top -= 1
                 continue
             # The node becomes the first child of a new one.
-            lead = letters.leads[text[positions[top] + depth]]
-            depths[top], ended[top], ended_last[top] = depth, 0, 0
-            first_leads[top], last_leads[top] = lead, lead
+            depths[top], ended[top] = depth, 0
+            leads[:, top] = letters.leads[text[positions[top] + depth]]
         if i == len(entries):
             break
         position, word = position_of(entries[i]), entries[i] >> POSITION_BITS
@@ -286,35 +268,24 @@ def _walk_suffixes(words, letters, longest, entries, common, found):
         while end <= longest and text[position + end] != 0:
             end += 1
         if end > depth:
-            lead = letters.leads[text[position + depth]]
-            if first_leads[top] == 0:
-                first_leads[top] = lead
-            last_leads[top] = lead
+            _add_lead(leads, top, letters.leads[text[position + depth]])
             top += 1
-            depths[top], positions[top], befores[top] = end, position, total
-            ended[top], ended_last[top] = 0, 0
-            first_leads[top] = last_leads[top] = 0
+            depths[top], positions[top], befores[top], ended[top] = end, position, total, 0
+            leads[0, top], leads[1, top] = 0xFF, 0
         if end <= longest:
-            ended[top] += words.counts[word]
-            ended_last[top] += words.ending[word]
+            ended[top] += words.ending[word]
+            if words.ending[word] > 0:
+                _add_lead(leads, top, 0)
+            if words.counts[word] > words.ending[word]:
+                _add_lead(leads, top, _AFTER_WORD)
         total += words.counts[word]
     return used
 
 
 @kernel_without_allocation
-def _has_two_bytes(first, last, ended, ended_last):
-    """Whether a string is followed by two different bytes.
-
-    Args:
-        first, last: the first bytes of the letters after it, in order; 0 if there are none.
-        ended: how many words end with it, and
-        ended_last: how many of these end sentences.
-    """
-    if first != last:
-        return True
-    if ended_last > 0:
-        return ended > ended_last or first != 0
-    return ended > 0 and first != 0 and first != _AFTER_WORD
+def _add_lead(leads, node, lead):
+    leads[0, node] = min(leads[0, node], lead)
+    leads[1, node] = max(leads[1, node], lead)
 
 
 @kernel_without_allocation

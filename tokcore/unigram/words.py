@@ -5,10 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.unicode import CODE_POINTS, next_character
-from tokcore.unigram.string_sorting import POSITION_BITS, copy_strings, entries_of, sort_strings
+from tokcore.unigram.string_sorting import POSITION_BITS, entries_of, pick_strings, sort_strings
 
 WORD_START, RARE, META_NAME = '\u2581', '\u2585', '\x1f'
 """Characters with a meaning: a space, a character beyond the coverage, and the name of a meta piece."""
@@ -83,20 +82,17 @@ def rank_words(words: Words, character_coverage: float, required_chars: str) -> 
     ending = np.add.reduceat(words.ending[order], firsts)
     by_count = np.argsort(-counts, kind='stable')
     picked = firsts[by_count]
-    new_starts = row_offsets(sizes[picked])
-    copied = np.zeros(int(new_starts[-1]), letters.dtype)
-    copy_strings(letters, starts[order[picked]], read_only(new_starts), copied)
     return RankedWords(
-        read_only(copied), read_only(new_starts), read_only(counts[by_count]),
-        read_only(ending[by_count]), alphabet.letters_of_word(words.last), alphabet.code_points,
-        alphabet.required,
+        *pick_strings(letters, starts[order[picked]], sizes[picked]),
+        read_only(counts[by_count]), read_only(ending[by_count]),
+        alphabet.letters_of_word(words.last), alphabet.code_points, alphabet.required,
     )  # fmt: skip
 
 
 def count_characters(words: Words) -> np.ndarray:
     """Returns the occurrences of each character in the text, int64[CODE_POINTS]."""
     totals = np.zeros(CODE_POINTS, np.int64)
-    text, offsets, counts = map(read_only, words[:3])
+    text, offsets, counts = map(read_only, (words.text, words.offsets, words.counts))
     _count_characters(text, offsets, counts, totals)
     return totals
 
