@@ -84,7 +84,8 @@ def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned,
             tuple(parts), scheme, search.counts.last_word, rules, WordFiles(rounds.folder)
         )
         run = ClaimedRun(claim, search.engine.run)
-        learned = learn_on_beam(words, search.work, run, search.engine.workers, search.label)
+        said = search.label, functools.partial(report, 0)
+        learned = learn_on_beam(words, search.work, run, search.engine.workers, *said)
     return scheme.learned_from(learned, search.options), 0
 
 
@@ -92,21 +93,14 @@ def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned,
 class BeamWords:
     """The words that are learned from, on the workers.
 
-    Letters are stored from the highest byte on, and the 0 behind each word too, so that the order of bytes is
-    that of letters.
-
-    Attributes:
-        parts: of Parquet files of token counts; a token may be in several of them.
-        scheme: has `words_of`, which returns the words of a table of tokens.
-        last_word: that ends the corpus; None if it is not known.
-        rules: how pieces are learned.
-        files: in a folder that driver and workers reach, with what runs have finished: `words` of a range
-            that one shard gets, `first` candidates of groups, and the pieces that steps begin with. Each
-            file is a function of the words and the rules.
+    `files` are in a folder that driver and workers reach: the words that a shard gets of a range, the first
+    candidates of groups, and the pieces that each step begins with. They are functions of the other fields,
+    so those of any run are good. Letters are stored from the highest byte on, and the 0 behind each word
+    too, so that the order of bytes is that of letters.
     """
 
-    parts: tuple[CountsPart, ...]
-    scheme: Any
+    parts: tuple[CountsPart, ...]  # of Parquet files of token counts; a token may be in several
+    scheme: Any  # its `words_of` returns the words of a table of tokens
     last_word: bytes | None
     rules: learner.PieceRules
     files: WordFiles
@@ -204,16 +198,19 @@ class BeamWords:
 
 
 def learn_on_beam(
-    words: BeamWords, work: str, run: RunPipeline, workers: int = 1, label: str = 'vocab'
+    words: BeamWords,
+    work: str,
+    run: RunPipeline,
+    workers: int = 1,
+    label: str = 'vocab',
+    report: learner.Report = lambda done, total: None,
 ) -> learner.LearnedPieces:
-    """Learns the pieces of `learn_pieces`.
+    """Learns the pieces of `learn_pieces`; what an earlier run has finished is not repeated.
 
     Args:
-        words: to learn from. What an earlier run has finished in their files is not repeated.
-        work: another folder that driver and workers reach, of this run alone.
+        work: a folder that driver and workers reach, of this run alone.
         run: runs a pipeline that a function builds, and waits for its end.
         workers: threads of a worker process.
-        label: begins log messages.
 
     Raises:
         InputError: as `learn_pieces`, or a file is not one of counts of such words.
@@ -234,9 +231,8 @@ def learn_on_beam(
         for shard in range(rules.num_threads):
             total += np.frombuffer(read_checked(os.path.join(work, f'{shard}')), '<f4')
         filesystem.delete_known(work, lambda name: True)
-        message = '%s: round %d: summed %d pieces in %.1f s'
         values = label, step + 1, len(total), time.monotonic() - began
-        _LOGGER.info(message, *values, extra={ON_BAR: True})
+        _LOGGER.info('%s: round %d: %d pieces in %.1f s', *values, extra={ON_BAR: True})
         return total
 
     if not filesystem.exists(files.survey_path):
@@ -245,16 +241,16 @@ def learn_on_beam(
     rules.check_size(len(alphabet.required))
     if not filesystem.exists(files.first_path):
         write_json(files.first_path, _write_shards(words, work, run))
-    steps = (
-        step for step in itertools.count() if not filesystem.exists(files.pieces_path(0, step))
-    )
-    if done := next(steps):
-        _LOGGER.info('%s: %d rounds were begun by an earlier run', label, done)
-        pieces, _ = _read_pieces(words, done - 1)
+    step = 0
+    while filesystem.exists(files.pieces_path(0, step + 1)):
+        step += 1
+    if filesystem.exists(files.pieces_path(0, step)):
+        _LOGGER.info('%s: %d rounds were finished by an earlier run', label, step)
+        pieces, _ = _read_pieces(words, step)
     else:
         pieces = _find_seeds(words, run_each)
     return learner.learn_from_seeds(
-        pieces, alphabet.code_points, alphabet.required, rules, sum_step, max(0, done - 1)
+        pieces, alphabet.code_points, alphabet.required, rules, sum_step, step, report
     )
 
 
@@ -305,10 +301,10 @@ def _find_seeds(words: BeamWords, run_each: Callable) -> seeds.Pieces:
     for path in paths:
         table = concatenate_tables([table, read_packed(TokenTable, path)])
         text, starts = words.strings(table)
-        sizes = seeds.letters_of_alphabet(known.alphabet.code_points).sizes[text].astype(np.int32)
+        sizes = seeds.letters_of_alphabet(known.alphabet.code_points).sizes[text].astype(np.int16)
         found = seeds.Candidates(
             np.arange(len(table)),
-            (np.diff(starts) - 1).astype(np.int32),
+            (np.diff(starts) - 1).astype(np.int16),
             np.add.reduceat(sizes, starts[:-1]) - 1,
             table.counts,
         ).best(most)

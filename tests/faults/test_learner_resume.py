@@ -159,9 +159,9 @@ def test_merges_are_not_made_again_after_a_kill(lanes, counts, tmp_path):
     assert not (killed / '.tokbeam').exists()
 
 
-@pytest.mark.parametrize('rounds', [(1, 1, 1, 2), (3, 5)], ids=str)
+@pytest.mark.parametrize('rounds', [(1, 1, 2), (3, 2)], ids=str)
 def test_pieces_are_not_pruned_again_after_a_kill(lanes, tmp_path, rounds):
-    begun = 'rounds were begun by an earlier run'
+    finished = 'rounds were finished by an earlier run'
     text = tmp_path / 'text'
     text.write_text('\n'.join(english_lines(300, seed=3)))
     learn = ['vocab', '--text', text, '--scheme', 'unigram', '--vocab-size', 400]
@@ -173,10 +173,10 @@ def test_pieces_are_not_pruned_again_after_a_kill(lanes, tmp_path, rounds):
     number = 0
     for more in rounds:
         said = kill_after_round(lanes[0], [*learn, *BEAM], killed, number + more)
-        assert (begun in said) == (number > 0)
-        assert all(f': round {done}: ' not in said for done in range(1, number + 1))
+        assert (finished in said) == (number > 0)
+        assert all(f': round {done}: ' not in said for done in range(1, number))
         number += more
-    assert begun in learner_runs.succeed(lanes[0], [*learn, *BEAM], killed)
+    assert finished in learner_runs.succeed(lanes[0], [*learn, *BEAM], killed)
     assert result_files(killed) == result_files(memory)
     assert attempts(killed) == []
     assert not (killed / '.tokbeam').exists()
