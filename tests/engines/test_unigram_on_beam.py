@@ -117,7 +117,7 @@ def test_any_text(tmp_path_factory, lines, num_threads, coverage, files):
 
 def test_a_word_with_rare_characters_may_be_in_several_files_and_groups(tmp_path):
     counts = {f'\u2581a{chr(0x4E00 + number)}\u2581': 1 for number in range(90)}
-    counts |= {'\u2581a\u2581': 50_000, '\u2581aa\0': 7}
+    counts |= {'\u2581a\u2581': 100_000, '\u2581aa\0': 7}
     rules = RULES._replace(vocab_size=6, num_threads=2)
     expected = in_memory(counts, b'', rules)
     assert on_beam(tmp_path, counts, b'', rules, Runs(), files=4) == expected
