@@ -167,7 +167,7 @@ def frame_examples(
     Raises ValueError if names repeat, numbers of rows differ, ids are not int32 or uint16 or are
     negative, or an example takes 2 GiB, which protobuf cannot read.
     """
-    keys = np.array(keys, np.uint64)
+    keys = np.asarray(keys, np.uint64)
     rows = len(keys)
     # (name field, ids or serialized features, offsets, bytes of varints per row or None)
     columns: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]] = []
