@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.page FIGURES.json`: the tables of the README and docs/benchmarks.md.
+"""`python -m tests.benchmarks.page FIGURES.json`: the figures of the README and of two other pages.
 
 `--page` measures `ROWS` and tokbench's cells, and then calls this; no figure is typed. A page has
 comments `<!-- figures: NAME -->` and `<!-- end of figures -->`, and what is between them is replaced.
@@ -24,7 +24,7 @@ ROWS = (
 )  # fmt: skip
 """What the pages show, whether tokbeam is ahead or behind."""
 
-PAGES = ('README.md', 'docs/benchmarks.md')
+PAGES = ('README.md', 'docs/benchmarks.md', 'deploy/scale.md')
 PLOT = ROOT / 'docs' / 'speed.svg'
 
 _CORPORA = {
@@ -160,6 +160,46 @@ def _by_seconds(*groups: str) -> Callable[[Figures], Iterator[str]]:
         )
 
     return lines
+
+
+def _scale(measured: Figures) -> Iterator[str]:
+    yield from _table(
+        ['', 'one worker, MB/s', 'two workers, MB/s'],
+        [[command, *map(tokbench.with_spread, speeds)] for command, *speeds in _large(measured)],
+    )
+
+
+def _large(measured: Figures) -> Iterator[tuple[str, list[float], list[float]]]:
+    """Yields a command, and the speeds of all rounds with one worker and with two."""
+    for row in _rows(measured, 'large'):
+        comparison = row['comparisons'][0]
+        one, two = (
+            [comparison['text_bytes'] / 1e6 / seconds for seconds in contender['all_seconds']]
+            for contender in (comparison['peer'], comparison['ours'])
+        )
+        yield row['name'].partition('/')[2], one, two
+
+
+def _hours(measured: Figures) -> Iterator[str]:
+    """Worker hours of 100 GB, 1 TB and 10 TB: see the formulas of deploy/scale.md."""
+    speeds = {command: statistics.median(one) for command, one, _ in _large(measured)}
+
+    def hours(gigabytes: int, million_tokens: int) -> str:
+        count, encode = (1000 * gigabytes / speeds[name] / 3600 for name in ('count', 'encode'))
+        least, most = ((each + 9 * 1.5) * million_tokens / 3600 for each in (5.4, 9.7))
+        return f'{count:.2g} + {least:.2g} to {most:.2g} + {encode:.2g}'
+
+    yield from _table(
+        ['', '100 GB', '1 TB', '10 TB'],
+        [
+            [
+                'worker hours: count + learn + encode',
+                hours(100, 100),
+                hours(1000, 400),
+                hours(10_000, 1500),
+            ]
+        ],
+    )
 
 
 def _comparisons(measured: Figures) -> list[tuple[str, str, float]]:
@@ -298,6 +338,8 @@ TABLES: dict[str, Callable[[Figures], Iterator[str]]] = {
     'reading': _by_seconds('budget', 'row', 'rows', 'open'),
     'commands': _by_seconds('command', 'large', 'start-up'),
     'tokbench': _tokbench,
+    'scale': _scale,
+    'hours': _hours,
 }
 """By their names in the pages."""
 

@@ -115,7 +115,8 @@ def test_ids_that_differ_have_no_speed():
 def test_every_figure_of_the_pages_has_rows_and_a_table(tmp_path):
     names = [row.name for row in wanted_rows(all_rows(FULL), page.ROWS)]
     assert all(wanted_rows(all_rows(FULL), [pattern]) for pattern in page.ROWS)
-    (tmp_path / 'docs').mkdir()
+    for folder in ('docs', 'deploy'):
+        (tmp_path / folder).mkdir()
     for name in page.PAGES:
         shutil.copy(ROOT / name, tmp_path / name)
     figures = tmp_path / 'figures.json'
@@ -128,6 +129,8 @@ def test_every_figure_of_the_pages_has_rows_and_a_table(tmp_path):
     assert '| `merges/poetry.zh` | peer | 0.50 |' in written[1]
     assert f'in 1 of {len(names) - 2} comparisons' in written[0]
     assert 'tokenizers 1.0.0rc3 | 0.5 s, 0.1 s | 10 | 10 | 10' in written[1]
+    assert '| count | 50 ±10% | 100 ±10% |' in written[2]
+    assert '| 0.56 + 0.52 to 0.64 + 0.56 |' in written[2]
     for text, name in zip(written, page.PAGES, strict=True):  # what was there is gone
         page.write_pages(figures, tmp_path)
         assert (tmp_path / name).read_text() == text
