@@ -23,7 +23,8 @@ from .scale import FULL, SMOKE, Scale
 _EPILOG = """\
 Texts are those of ../shared/corpora if there, else generated. Peers come with the extra `bench`
 (Tensor2Tensor: pip install --no-deps tensor2tensor==1.15.7 six; with PyTorch, mosaicml-streaming and
-litdata); one that is not installed is reported as missing. A ratio is a peer's time divided by ours. A peer that needs over 20 seconds is
+litdata); one that is not installed is reported as missing. kitoken and other versions of
+tokenizers are installed into the scratch folder. A ratio is a peer's time divided by ours. A peer that needs over 20 seconds is
 compared once, on 20 MB. Vocabularies that Tensor2Tensor builds in its searches for both sizes it
 builds once, and they count for both. Rows that compare what one core does are measured two at a
 time, each on a core of its own; --lanes 1 measures them one by one. Rows that say "extra" in --list
@@ -78,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = _measure_all(
             rows, scale, scratch, runs, lanes, options.output, options.plot, models
         )
-        if options.page:
+        if options.page and not options.smoke:
             page.write_pages(options.output)
         if options.against:
             ratio = revisions.speed_ratio(results, options.against)
@@ -117,11 +118,12 @@ def _measure_all(
         bisect.insort(results, result, key=lambda each: places[each.row.name])
         if output is not None:  # after each row: what was measured is not lost with a killed run
             report.write_json(output, results, origins, lanes, time.monotonic() - started)
-    if models is not None:
-        cells = []
-        for cell in tokbench.measure_cells(materials, scale, models, runs):
-            cells.append(cell)
-            print(tokbench.cell_line(cell), flush=True)
+    cells = []
+    for cell in (
+        tokbench.measure_cells(materials, scale, models, runs) if models is not None else ()
+    ):
+        cells.append(cell)
+        print(tokbench.cell_line(cell), flush=True)
         if output is not None:
             report.write_json(output, results, origins, lanes, time.monotonic() - started, cells)
     print('\n'.join(['', *report.mean_lines(results)]))
@@ -151,7 +153,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         '--page',
         action='store_true',
-        help='measure all that the README and docs/benchmarks.md show, and write their tables',
+        help='measure all that the README and docs/benchmarks.md show, and write their tables '
+        '(with --smoke, without writing)',
     )
     parser.add_argument('--list', action='store_true', help='list the rows and end')
     parser.add_argument('--runs', type=int, default=DEFAULT_RUNS, help='rounds (default: 5)')

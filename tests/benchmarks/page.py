@@ -18,9 +18,9 @@ from .running import ROOT
 from .speed_plot import draw_speeds, with_version
 
 ROWS = (
-    'merges/*', 'bpe-ids/*', 'model-ids/cl100k/*', 'model-ids/llama3/*', 'model-ids/qwen3/*',
-    'model-ids/gemma3/*', 'unigram-ids/*', 'wordpiece-ids/*', 'learn/*/1', 'budget/*', 'row/*', 'rows/*',
-    'open/*', 'command/*', 'large/*', 'start-up/*/warm',
+    'merges/*', 'bpe-ids/*', 'model-ids/cl100k/*', 'model-ids/qwen3/*', 'model-ids/gemma3/*',
+    'unigram-ids/*', 'wordpiece-ids/*', 'learn/*/1', 'budget/*', 'row/*', 'rows/*', 'open/*',
+    'command/*', 'large/*', 'start-up/*/warm',
 )  # fmt: skip
 """What the pages show, whether tokbeam is ahead or behind."""
 
