@@ -8,6 +8,7 @@ import json
 import re
 import statistics
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ PLOT = ROOT / 'docs' / 'speed.svg'
 _CORPORA = {
     ENGLISH: 'English documentation', MIXED: 'English and Chinese', CHINESE: 'Chinese poetry',
 }  # fmt: skip
+_WITHOUT_TOOLS = ('large', 'start-up', 'open')
+"""Groups of rows whose peers are no tools: imports, kernels, fewer workers."""
+
 _BLOCK = re.compile(r'(<!-- figures: ([\w-]+) -->\n).*?(<!-- end of figures -->)', re.DOTALL)
 
 Figures = dict[str, Any]
@@ -207,48 +211,76 @@ def _comparisons(measured: Figures) -> list[tuple[str, str, float]]:
     return [
         (row['name'], with_version(comparison['peer'], measured['versions']), comparison['ratio'])
         for row in measured['rows']
+        if row['name'].partition('/')[0] not in _WITHOUT_TOOLS
         for comparison in row['comparisons']
-        if comparison['ratio'] and not row['name'].startswith('large/')
+        if comparison['ratio']
     ]
 
 
 def _behind(measured: Figures) -> Iterator[str]:
-    behind = sorted(
-        (item for item in _comparisons(measured) if item[2] < 1), key=lambda item: item[2]
-    )
-    if not behind:
-        yield 'In no row of this run is another tool faster.'
-        return
-    yield from _table(
-        ['row', 'faster tool', 'ratio'],
-        [[f'`{row}`', tool, f'{ratio:.2f}'] for row, tool, ratio in behind],
+    compared = _comparisons(measured)
+    behind = sorted((item for item in compared if item[2] < 1), key=lambda item: item[2])
+    yield f'tokbeam is behind in {len(behind)} of {len(compared)} comparisons of this run.'
+    yield ''
+    if behind:
+        rows = [[f'`{row}`', tool, f'{ratio:.2f}'] for row, tool, ratio in behind]
+        yield from _table(['row', 'faster tool', 'ratio'], rows)
+        yield ''
+    yield from _wrapped(_behind_in_tokbench(measured.get('tokbench', [])))
+
+
+def _behind_in_tokbench(cells: Sequence[Figures]) -> str:
+    """Counts the cells in which another library is faster than tokbeam's encoder."""
+    equal = [cell for cell in cells if cell['ids'] == 'equal']
+    ours = [cell for cell in equal if cell['library'] == 'tokbeam']
+    counts = {}
+    for speed in tokbench.SPEEDS:
+        fastest: dict[tuple, float] = {}
+        for cell in equal:
+            place = cell['model'], cell['kind'], cell['cores']
+            fastest[place] = max(fastest.get(place, 0), statistics.median(cell[speed]))
+        counts[speed] = sum(
+            statistics.median(cell[speed]) < fastest[cell['model'], cell['kind'], cell['cores']]
+            for cell in ours
+        )
+    found = ', '.join(f'{count} {speed}' for speed, count in counts.items())
+    return (
+        f"With one document a call, in [tokbench's protocol](#tokbenchs-protocol), another library is "
+        f'faster in these of {len(ours)} cells: {found}.'
     )
 
 
 def _summary(measured: Figures) -> Iterator[str]:
     ratios = [ratio for _, _, ratio in _comparisons(measured)]
     behind = sum(ratio < 1 for ratio in ratios)
-    yield (
-        f'On one core of {measured["machine"]["processor"]}, {measured["date"]}: 32,768 entries, geometric '
-        f'means over three texts, with the range of {_rounds(measured)} rounds. tokbeam is '
-        f'[behind another tool](docs/benchmarks.md#where-tokbeam-is-behind) in {behind} of '
-        f'{len(ratios)} comparisons.'
+    yield from _wrapped(
+        f'Byte-level BPE with 32,768 entries, geometric means over three texts, with the range of '
+        f'{_rounds(measured)} rounds ({measured["machine"]["processor"]}, {measured["date"]}). In '
+        f'{behind} of {len(ratios)} [comparisons](docs/benchmarks.md#where-tokbeam-is-behind), the '
+        'other tool is faster.'
     )
 
 
 def _run(measured: Figures) -> Iterator[str]:
-    machine = measured['machine']
-    versions = {
-        name: version for name, version in measured['versions'].items() if version != 'missing'
-    }
+    machine, lanes = measured['machine'], measured['lanes']
     generated = [name for name, origin in measured['corpora'].items() if origin != 'real']
-    yield (
-        f'{measured["date"]}, {machine["cores"]} cores of {machine["processor"]}, Python {machine["python"]}, '
-        f'{_rounds(measured)} rounds in {measured["seconds"] / 60:.0f} minutes'
-        + (f'; generated texts: {", ".join(generated)}.' if generated else '.')
+    yield from _wrapped(
+        f'{measured["date"]}, {machine["cores"]} cores of {machine["processor"]}, Python '
+        f'{machine["python"]}, {_rounds(measured)} rounds in {measured["seconds"] / 60:.0f} minutes'
+        + (f', {lanes} rows of one core at a time' if lanes > 1 else '')
+        + (f'; generated texts: {", ".join(generated)}' if generated else '')
+        + '. Versions: '
+        + ', '.join(
+            f'{name} {version}'
+            for name, version in measured['versions'].items()
+            if version != 'missing'
+        )
+        + '.'
     )
-    yield ''
-    yield f'Versions: {", ".join(f"{name} {version}" for name, version in versions.items())}.'
+
+
+def _wrapped(paragraph: str) -> list[str]:
+    return textwrap.wrap(paragraph, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def _rounds(measured: Figures) -> int:
