@@ -171,10 +171,9 @@ def _tokbeam_lists(model: str) -> _Engine:
 def _tokenizers(model: str) -> _Engine:
     from .hugging_face import open_tokenizer
 
-    encode = open_tokenizer(model)
-    is_array = hasattr(encode(['warm'])[0], 'ids_array')
-    ids = attrgetter('ids_array' if is_array else 'ids')
-    return lambda text: ids(encode([text])[0]), lambda texts: list(map(ids, encode(texts)))
+    one, batch = open_tokenizer(model)
+    ids = attrgetter('ids_array' if hasattr(one('warm'), 'ids_array') else 'ids')
+    return lambda text: ids(one(text)), lambda texts: list(map(ids, batch(texts)))
 
 
 def _gigatoken(model: str) -> _Engine:

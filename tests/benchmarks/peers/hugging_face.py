@@ -5,6 +5,7 @@ Only versions below 1.0 train; both encode. Each function imports what it needs.
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import sys
 from collections.abc import Callable, Sequence
@@ -39,23 +40,26 @@ def train_wordpiece(ready: Ready, *, text: str, vocabulary_size: int, model: str
     return _train(ready, *_wordpiece(vocabulary_size), text, model)
 
 
-def open_tokenizer(model: str) -> Callable[[Sequence[str]], Sequence[Any]]:
-    """Returns the fastest call that encodes a batch, without special tokens around the texts."""
+def open_tokenizer(model: str) -> tuple[Callable[[str], Any], Callable[[Sequence[str]], Any]]:
+    """Returns the fastest calls that encode a text and a batch, without special tokens around texts."""
     from tokenizers import Tokenizer
 
     tokenizer: Any = Tokenizer.from_file(model)
     if hasattr(tokenizer, 'compile'):  # from 1.0.0rc4 on, only a compiled one encodes
         tokenizer = tokenizer.compile()
-    # Without offsets. Since 1.0 there are none.
-    encode = getattr(tokenizer, 'encode_batch_fast', None) or tokenizer.encode_batch
-    return lambda texts: encode(texts, add_special_tokens=False)
+    plain = functools.partial(tokenizer.encode, add_special_tokens=False)
+    if not hasattr(tokenizer, 'encode_batch_fast'):
+        return plain, functools.partial(tokenizer.encode_batch, add_special_tokens=False)
+    # Before 1.0, the others find offsets too.
+    batch = functools.partial(tokenizer.encode_batch_fast, add_special_tokens=False)
+    return lambda text: batch([text])[0], batch
 
 
 def encode(ready: Ready, *, text: str, model: str, packages: str | None = None) -> Outcome:
     """Lines in memory to ids; `packages` has another version than the one installed."""
     if packages:
         sys.path.insert(0, packages)
-    encode_batch = open_tokenizer(model)
+    _, encode_batch = open_tokenizer(model)
     lines = Path(text).read_text(encoding='utf-8').split('\n')
     batches = [lines[start : start + _BATCH_LINES] for start in range(0, len(lines), _BATCH_LINES)]
     ids, seconds = timed(
