@@ -43,9 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     patterns = options.rows or (page.ROWS if options.page else ['*'] if options.list else [])
     only_cells = options.tokbench is not None and not patterns
     rows = [] if only_cells else wanted_rows(all_rows(scale), patterns)
-    models = ['*'] if options.page else options.tokbench
+    models = [] if options.page and options.tokbench is None else options.tokbench
     if options.page and options.output is None:
         print('--page needs --output, the file of the figures', file=sys.stderr)
+        return 2
+    if models is not None and not tokbench.models_named(models):
+        print(f'no model has such a name; there are {", ".join(tokbench.MODELS)}', file=sys.stderr)
         return 2
     if not rows and not only_cells:
         print('no row has such a name; --list shows them', file=sys.stderr)

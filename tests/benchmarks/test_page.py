@@ -103,6 +103,11 @@ def test_tokbench_counts_libraries_with_equal_ids(tmp_path, monkeypatch):
         assert min(cell[speed][0] for speed in tokbench.SPEEDS) > 0
 
 
+def test_a_model_that_is_not_there_is_refused(capsys):
+    assert main(['--tokbench', 'no-such']) == 2
+    assert 'gpt2 learned here' in capsys.readouterr().err
+
+
 def test_ids_that_differ_have_no_speed():
     def run(*digests: str) -> Run:
         kind = {'bytes': 10, 'cold': 1, 'unseen': 1, 'repeated': 1, 'digests': list(digests)}

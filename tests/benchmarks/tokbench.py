@@ -74,17 +74,20 @@ _PUBLISHED = ('qwen3', 'gemma3')
 MODELS = (*_LEARNED, *_PUBLISHED)
 
 
+def models_named(patterns: Sequence[str]) -> list[str]:
+    """Returns the models that a glob matches; without globs, all."""
+    return [
+        model for model in MODELS if any(fnmatch.fnmatch(model, each) for each in patterns or '*')
+    ]
+
+
 def measure_cells(
     materials: Materials, scale: Scale, patterns: Sequence[str], runs: int
 ) -> Iterator[dict[str, Any]]:
-    """Yields a cell for each model, kind of text, number of cores and library.
-
-    `patterns` are globs of models.
-    """
-    chosen = [model for model in MODELS if any(fnmatch.fnmatch(model, each) for each in patterns)]
+    """Yields a cell for each model whose name a glob matches, kind of text, number of cores and library."""
     texts = {kind: str(write(materials)) for kind, write in _kinds().items()}
     most = (_DOCUMENTS, _DOCUMENTS_ON_ALL_CORES) if scale.generated_bytes is None else (12, 12)
-    for model in chosen or MODELS:
+    for model in models_named(patterns):
         try:
             file = _model_file(materials, scale, model)
         except LookupError as error:
@@ -139,7 +142,7 @@ def _run(materials: Materials, library: _Library, options: dict[str, Any], cores
 def _figures(runs: Sequence[Run], reference: Sequence[Run], kind: str) -> dict[str, Any]:
     """Returns the speeds of all rounds in MB/s; none if ids differ from the reference's."""
     if problem := next((run.problem for run in runs if run.problem), ''):
-        return {'ids': problem}
+        return {'ids': problem.removeprefix('failed: ValueError: ')}
     if problem := next((run.problem for run in reference if run.problem), ''):
         return {'ids': f'not compared: {REFERENCE} {problem}'}
     facts = [run.facts['kinds'][kind] for run in runs]
