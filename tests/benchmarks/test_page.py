@@ -89,8 +89,8 @@ def test_tokbench_counts_libraries_with_equal_ids(tmp_path, monkeypatch):
         tokbench.REFERENCE: tokbench.LIBRARIES[tokbench.REFERENCE]._replace(requirement=None),
     }
     monkeypatch.setattr(tokbench, 'LIBRARIES', libraries)
-    made = {kind: tokbench._MADE[kind] for kind in ('code', 'chat', 'special')}
-    monkeypatch.setattr(tokbench, '_MADE', made)
+    writers = {kind: tokbench._WRITERS[kind] for kind in ('code', 'chat', 'special')}
+    monkeypatch.setattr(tokbench, '_WRITERS', writers)
     monkeypatch.setattr(tokenizer_files, 'CACHE', tmp_path / 'none')
     output = tmp_path / 'figures.json'
     assert main(['--smoke', '--tokbench', 'gpt2*', 'qwen3', '--output', str(output)]) == 0

@@ -98,18 +98,18 @@ def measure_cells(
             yield {'model': model, 'ids': str(error.args[0])}
             continue
         for cores in ('one', 'all') if model == MODELS[0] else ('one',):
-            asked = texts
+            measured = texts
             if model in _PUBLISHED or cores == 'all':
-                asked = {kind: texts[kind] for kind in (_FEW if cores == 'one' else _FEW[:2])}
+                measured = {kind: texts[kind] for kind in (_FEW if cores == 'one' else _FEW[:2])}
             options = {
-                'model': file, 'texts': asked, 'documents': most[cores == 'all'],
+                'model': file, 'texts': measured, 'documents': most[cores == 'all'],
                 'on_all_cores': cores == 'all',
             }  # fmt: skip
             rounds: dict[str, list[Run]] = {label: [] for label in LIBRARIES}
             for _ in range(runs):  # interleaved: what slows the machine down slows all of them
                 for label, library in LIBRARIES.items():
                     rounds[label].append(_run(materials, library, options, cores))
-            for kind in asked:
+            for kind in measured:
                 for label in LIBRARIES:
                     cell = {'model': model, 'kind': kind, 'cores': cores, 'library': label}
                     yield cell | _figures(rounds[label], rounds[REFERENCE], kind)
@@ -141,8 +141,8 @@ def _run(materials: Materials, library: _Library, options: dict[str, Any], cores
             packages = str(materials.packages(library.requirement))
         except LookupError as error:
             return Run(problem=str(error.args[0]))
-    given = {**options, 'engine': library.engine, 'packages': packages}
-    return run_task(_TASK, given, 1 if cores == 'one' else None)
+    arguments = {**options, 'engine': library.engine, 'packages': packages}
+    return run_task(_TASK, arguments, 1 if cores == 'one' else None)
 
 
 def _figures(runs: Sequence[Run], reference: Sequence[Run], kind: str) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def _learned(materials: Materials, size: int, pre_tokenizer: str) -> str:
     corpora = materials.corpora
     texts = [corpora.beginning(ENGLISH, _LEARNED_BYTES)]
     texts += [corpora.beginning(CHINESE, _LEARNED_BYTES // 2)]
-    texts += [write(materials) for kind, write in _kinds().items() if kind in _MADE]
+    texts += [write(materials) for kind, write in _kinds().items() if kind in _WRITERS]
     tokenizer = tokcore.learn_vocabulary(
         paths=texts, scheme='bpe', vocab_size=size, pre_tokenizer=pre_tokenizer
     )
@@ -205,14 +205,14 @@ def _kinds() -> dict[str, Callable[[Materials], Path]]:
         for kind, corpus in corpora.items()
     }
     return kinds | {
-        kind: (lambda materials, kind=kind: _written(materials, kind)) for kind in _MADE
+        kind: (lambda materials, kind=kind: _written(materials, kind)) for kind in _WRITERS
     }
 
 
 def _written(materials: Materials, kind: str) -> Path:
     path = materials.scratch / f'tokbench.{kind}.txt'
     if not path.exists():
-        path.write_text(_MADE[kind](materials), encoding='utf-8')
+        path.write_text(_WRITERS[kind](materials), encoding='utf-8')
     return path
 
 
@@ -267,7 +267,7 @@ def _spelled(rank: int, consonants: str, vowels: str) -> str:
     return word
 
 
-_MADE: dict[str, Callable[[Materials], str]] = {
+_WRITERS: dict[str, Callable[[Materials], str]] = {
     'code': _code,
     'chat': _chat,
     'special': _special,
