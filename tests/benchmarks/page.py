@@ -55,7 +55,7 @@ def with_figures(page: str, measured: Figures) -> str:
     """Returns a page with the figures between its comments; raises KeyError for an unknown name."""
 
     def block(match: re.Match) -> str:
-        lines = '\n'.join(TABLES[match[2]](measured))
+        lines = '\n'.join(TABLES[match[2]](measured)).rstrip('\n')
         return f'{match[1]}\n{lines}\n\n{match[3]}'
 
     return _BLOCK.sub(block, page)
@@ -255,7 +255,7 @@ def _summary(measured: Figures) -> Iterator[str]:
     behind = sum(ratio < 1 for ratio in ratios)
     yield from _wrapped(
         f'Byte-level BPE with 32,768 entries, geometric means over three texts, with the range of '
-        f'{_rounds(measured)} rounds ({measured["machine"]["processor"]}, {measured["date"]}). In '
+        f'{_rounds(measured)} ({measured["machine"]["processor"]}, {measured["date"]}). In '
         f'{behind} of {len(ratios)} [comparisons](docs/benchmarks.md#where-tokbeam-is-behind), the '
         'other tool is faster.'
     )
@@ -266,7 +266,7 @@ def _run(measured: Figures) -> Iterator[str]:
     generated = [name for name, origin in measured['corpora'].items() if origin != 'real']
     yield from _wrapped(
         f'{measured["date"]}, {machine["cores"]} cores of {machine["processor"]}, Python '
-        f'{machine["python"]}, {_rounds(measured)} rounds in {measured["seconds"] / 60:.0f} minutes'
+        f'{machine["python"]}, {_rounds(measured)} in {measured["seconds"] / 60:.0f} minutes'
         + (f', {lanes} rows of one core at a time' if lanes > 1 else '')
         + (f'; generated texts: {", ".join(generated)}' if generated else '')
         + '. Versions: '
@@ -283,8 +283,9 @@ def _wrapped(paragraph: str) -> list[str]:
     return textwrap.wrap(paragraph, 120, break_long_words=False, break_on_hyphens=False)
 
 
-def _rounds(measured: Figures) -> int:
-    return max(len(row['comparisons'][0]['ours']['all_seconds']) for row in measured['rows'])
+def _rounds(measured: Figures) -> str:
+    most = max(len(row['comparisons'][0]['ours']['all_seconds']) for row in measured['rows'])
+    return f'{most} rounds' if most > 1 else 'one round'
 
 
 def _tokbench(measured: Figures) -> Iterator[str]:
@@ -299,10 +300,16 @@ def _tokbench(measured: Figures) -> Iterator[str]:
             yield ''
             continue
         yield from _table(
-            ['', 'opened', 'cold', 'unseen', 'repeated', 'all cores: English', 'Chinese', 'ids'],
+            ['', 'opened', *tokbench.SPEEDS, *_on_all_cores(chosen), 'ids'],
             list(_libraries(chosen)),
         )
         yield ''
+
+
+def _on_all_cores(cells: list[Figures]) -> dict[str, str]:
+    """Returns by head the kinds of text that were measured on all cores."""
+    kinds = dict.fromkeys(cell['kind'] for cell in cells if cell['cores'] == 'all')
+    return {f'all cores, {kind}': kind for kind in kinds}
 
 
 def _libraries(cells: list[Figures]) -> Iterator[list[str]]:
@@ -331,15 +338,13 @@ def _libraries(cells: list[Figures]) -> Iterator[list[str]]:
                 f'{statistics.median(statistics.median(cell[speed]) for cell in counted):.3g}'
                 for speed in tokbench.SPEEDS
             ]
-        everywhere = {cell['kind']: cell for cell in cells
-                      if cell['cores'] == 'all' and cell['library'] == label}  # fmt: skip
-        both = [
-            tokbench.with_spread(cell['unseen'])
-            if (cell := everywhere.get(kind, {})).get('unseen')
-            else ''
-            for kind in ('english', 'chinese')
-        ]
-        yield [name, *speeds, *both, _verdict(of)]
+        everywhere = {
+            cell['kind']: tokbench.with_spread(cell['unseen'])
+            for cell in cells
+            if cell['cores'] == 'all' and cell['library'] == label and cell['ids'] == 'equal'
+        }
+        on_all = [everywhere.get(kind, '') for kind in _on_all_cores(cells).values()]
+        yield [name, *speeds, *on_all, _verdict(of)]
 
 
 def _with_number(label: str, version: str) -> str:
