@@ -174,9 +174,11 @@ def _scale(measured: Figures) -> Iterator[str]:
 
 
 def _large(measured: Figures) -> Iterator[tuple[str, list[float], list[float]]]:
-    """Yields a command, and the speeds of all rounds with one worker and with two."""
+    """Yields a command, and the speeds of all rounds with one worker and with two, if it has both."""
     for row in _rows(measured, 'large'):
         comparison = row['comparisons'][0]
+        if not comparison['ratio']:
+            continue
         one, two = (
             [comparison['text_bytes'] / 1e6 / seconds for seconds in contender['all_seconds']]
             for contender in (comparison['peer'], comparison['ours'])
@@ -187,6 +189,8 @@ def _large(measured: Figures) -> Iterator[tuple[str, list[float], list[float]]]:
 def _hours(measured: Figures) -> Iterator[str]:
     """Worker hours of 100 GB, 1 TB and 10 TB: see the formulas of deploy/scale.md."""
     speeds = {command: statistics.median(one) for command, one, _ in _large(measured)}
+    if len(speeds) < 2:
+        return
 
     def hours(gigabytes: int, million_tokens: int) -> str:
         count, encode = (1000 * gigabytes / speeds[name] / 3600 for name in ('count', 'encode'))

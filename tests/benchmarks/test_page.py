@@ -138,6 +138,13 @@ def test_every_figure_of_the_pages_has_rows_and_a_table(tmp_path):
     assert 'tokenizers 1.0.0rc3 | 0.5 s, 0.1 s | 10 | 10 | 11' in written[1]
     assert '| count | 50 ±10% | 100 ±10% |' in written[2]
     assert '| 0.56 + 0.52 to 0.64 + 0.56 |' in written[2]
+    failed = {**_figures_of(names), 'tokbench': []}
+    for row in failed['rows']:
+        for contender in (row['comparisons'][0]['ours'], row['comparisons'][0]['peer']):
+            contender.update(median_seconds=None, all_seconds=[], problem='failed: why')
+        row['comparisons'][0]['ratio'] = None
+    assert 'failed: why' in page.with_figures(written[1], failed)
+    assert '| count |' not in page.with_figures(written[2], failed)
     for text, name in zip(written, page.PAGES, strict=True):  # what was there is gone
         page.write_pages(figures, tmp_path)
         assert (tmp_path / name).read_text() == text
