@@ -57,7 +57,7 @@ _ROWS_IN_PART = 1 << 20
 """Distinct tokens that a worker turns into words at a time, as those of a row group."""
 
 _WORDS_IN_RANGE = 1 << 20
-"""Words that a worker sorts, of some 60 bytes each."""
+"""Words that a worker sorts at a time."""
 
 _SUFFIXES_IN_GROUP = 1 << 21
 """Suffixes that a thread sorts, of some 90 bytes each; those with one first letter may be more."""

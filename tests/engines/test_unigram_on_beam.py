@@ -123,12 +123,12 @@ def test_a_word_with_rare_characters_may_be_in_several_files_and_groups(tmp_path
     assert on_beam(tmp_path, counts, b'', rules, Runs(), files=4) == expected
 
 
-FEW = RULES._replace(vocab_size=200, num_threads=2, shrinking_factor=0.6)
+FEW = RULES._replace(vocab_size=150, num_threads=2, shrinking_factor=0.8)
 
 
 @pytest.fixture(scope='module')
 def few():
-    counts, last = counted(english_lines(40, seed=4))
+    counts, last = counted(english_lines(100, seed=4))
     return counts, last, in_memory(counts, last, FEW)
 
 
@@ -152,7 +152,7 @@ def test_a_driver_that_dies_after_every_job_repeats_none(tmp_path, few):
 def test_a_kill_after_any_file_changes_no_bit(tmp_path, few, seed, monkeypatch):
     *counts, expected = few
     with monkeypatch.context() as patch:
-        stop_after(patch, random.Random(seed).randrange(70))
+        stop_after(patch, random.Random(seed).randrange(40))
         with pytest.raises(Exception, match=StoppedError.__name__):
             on_beam(tmp_path, *counts, FEW, Runs())
     assert on_beam(tmp_path, *counts, FEW, Runs()) == expected
