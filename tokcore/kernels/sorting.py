@@ -142,7 +142,8 @@ class SortedRows:
     ) -> SortedRows:
         """Sorts rows without moving their records; raises ValueError if two keys are equal."""
         ordered, order = sort_keys(keys)
-        return cls(ordered, lengths[order], order, source, starts, lengths, sizes[order])
+        lengths_in_order, sizes = lengths[order], sizes.take(order, 0)
+        return cls(ordered, lengths_in_order, order, source, starts, lengths, sizes)
 
     def __len__(self) -> int:
         return len(self.keys)
