@@ -158,7 +158,9 @@ def print_limits(scratch: Path, scale: Scale) -> None:
         path = corpora.path(name)
         print(f'\n| {name}, {path.stat().st_size / 1e6:.0f} MB | ns a byte | limit | times |')
         print('| --- | --- | --- | --- |')
-        for line in _stage_lines(path, corpora.small(name), scratch / 'limits.build', scale, limits):
+        for line in _stage_lines(
+            path, corpora.small(name), scratch / 'limits.build', scale, limits
+        ):
             print(f'| {" | ".join(line)} |')
 
 

@@ -172,7 +172,9 @@ def probe_bigrams(walk, length, trie):
             prefetch(edge_ids, code)
         for position in range(group, end):
             code = np.uint64(codes[position])
-            index, second = _edge_in_bucket(edges, matches[position], np.uint64(codes[position + _1]))
+            index, second = _edge_in_bucket(
+                edges, matches[position], np.uint64(codes[position + _1])
+            )
             longer = second >> _ID_SHIFT & _1
             match = np.uint64(edge_ids[code + (index - code) * longer]) | (_1 + longer) << _32
             matches[position] = match * ((edges[code] | second) >> _ID_SHIFT & _1)
