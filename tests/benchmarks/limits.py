@@ -22,6 +22,7 @@ from tokcore.corpus.line_rows import text_rows
 from tokcore.encoding.kernels import TOKENS, IdRows, Surround, _put_rows, encode_rows, look_up
 from tokcore.kernels.bytes import GOLDEN_RATIO
 from tokcore.kernels.jit import kernel_without_allocation
+from tokcore.kernels.simd import prefetch
 from tokcore.reading.record_index import parse_index
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.normalizers import T2T_LINES
@@ -37,6 +38,9 @@ _TABLES = {'near-look-up': 256 << 10, 'look-up': 8 << 20, 'far-look-up': 256 << 
 """Bytes of a hash table in each of L2, L3 and memory; the encoder's cache of tokens has 8 MiB."""
 
 _ROUNDS = 5
+
+_AHEAD = 32
+"""Look-ups between prefetching a line and reading it."""
 
 _LEAST_SHARE = 0.005
 """Of a phase: what takes less is in the rest."""
@@ -93,29 +97,36 @@ def _least(work: Callable[[], object], undo: Callable[[], object] = lambda: None
 
 @kernel_without_allocation
 def _look_up(table, times):
-    """Looks up keys that are all over a table of cache lines; returns how many are there."""
-    mask, found = np.uint64(len(table) - 1), 0
-    for key in range(np.uint64(1), np.uint64(times)):
-        mixed = key * np.uint64(GOLDEN_RATIO)
-        row = (mixed ^ mixed >> np.uint64(29)) * np.uint64(GOLDEN_RATIO) >> np.uint64(20) & mask
-        found += table[row, 0] == key
+    """Looks up keys that are all over a table of cache lines, prefetched as the encoder does it."""
+    mask, found, rows = np.uint64(len(table) - 1), 0, np.uint64(_AHEAD)
+    for key in range(np.uint64(times)):
+        prefetch(table, (_row_of(key + rows) & mask) * np.uint64(table.shape[1]))
+        found += table[_row_of(key) & mask, 0] == key
     return found
+
+
+@kernel_without_allocation
+def _row_of(key):
+    mixed = key * np.uint64(GOLDEN_RATIO)
+    return (mixed ^ mixed >> np.uint64(29)) * np.uint64(GOLDEN_RATIO) >> np.uint64(20)
 
 
 def encoding_parts(text: bytes, vocabulary: str) -> dict[str, float]:
     """Returns the seconds of each part of `encode_rows`, by leaving out more and more of it."""
     encoder = SubwordTextEncoder.load(vocabulary).row_encoder()
     surround, seconds = Surround.of([], [1]), np.zeros(4)
-    for block in text_blocks(text):
+    blocks = text_blocks(text)
+    # Ones, not zeros, so that no page of memory is new while it is timed.
+    ids = np.ones(max(len(block.data) for block in blocks) + 8 * TOKENS, np.int32)
+    for block in blocks:
         side = text_rows(block.data, block.offset, T2T_LINES).sides[0]
         for rows in readable_parts(side.text, side.starts, side.ends):
             state, data = encoder._pre_tokenizer.prepare(rows)
             offsets = np.zeros(len(rows.starts) + 1, np.int64)
             tokens = ScannedTokens(data, *encoder._places, offsets.copy())
-            out = IdRows(np.zeros(len(side.text) + 8 * TOKENS, np.int32), 0, offsets)
-            _encode_in_part(
-                rows.part(0, 0), surround, state, encoder._cache, tokens, out, 0
-            )  # compiles
+            out = IdRows(ids, 0, offsets)
+            no_rows = rows.part(0, 0)
+            _encode_in_part(no_rows, surround, state, encoder._cache, tokens, out, 0)  # compiles it
             began = time.thread_time()
             encode_rows(
                 rows, surround, state, encoder._state, encoder._cache, tokens, encoder._work, out

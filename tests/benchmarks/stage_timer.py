@@ -27,7 +27,7 @@ normalize | scan text | tokcore.text.normalizers:UnstrippedLines.apply
 normalize | scan text | tokcore.text.normalizers:StrippedLines.apply
 normalize | scan text | tokcore.text.normalizers:_T2tLines.apply
 
-find, hash and count tokens | scan text, look-up tokens | tokcore.counts.counting:count_rows
+find, hash and count tokens | scan text, near-look-up tokens | tokcore.counts.counting:count_rows
 partition tables || tokcore.counts.tables:partition_table tokcore.counts.tables:concatenate_tables
 write tables || pipelines.transforms.count_tokens:write_counts_file
 
@@ -41,7 +41,7 @@ count segments | scan arrays | tokcore.learning.suffix_trie:_weigh_segment_start
 choose subtokens || tokcore.learning.suffix_trie:select_first tokcore.learning.suffix_trie:select_next
 vocabulary file || tokcore.subword.text_encoder:dump_vocabulary
 
-text to ids | scan text, look-up tokens, copy ids | tokcore.encoding.encoder:encode_rows
+text to ids | scan text, near-look-up tokens, copy ids | tokcore.encoding.encoder:encode_rows
 order keys | copy keys | tokcore.corpus.order_keys:order_keys
 frame: sizes | scan ids | tokcore.records.tfrecord:_add_entry_sizes
 frame: heads || tokcore.records.tfrecord:_add_frame_sizes tokcore.records.tfrecord:_put_headers
