@@ -116,7 +116,7 @@ def test_the_limits_are_next_to_the_stages(capsys, tmp_path):
     lines = [line.strip('| ').split(' | ') for line in capsys.readouterr().out.splitlines()]
     values = {fields[0]: fields[1:] for fields in lines if len(fields) > 1}
     assert float(values['far-look-up'][0]) > 0
-    for stage in ('find, hash and count tokens', 'text to ids', 'SHA-256 of shards'):
+    for stage in ('find, hash and count tokens', 'text to ids'):
         nanoseconds, limit, times = map(float, values[stage])
         assert nanoseconds > 0
         assert limit > 0
