@@ -89,6 +89,26 @@ def test_packed_counting_shuffles_at_most_a_quarter_of_plain(smoke):
     assert comparison['ratio'] == plain['shuffled_bytes'] / packed['shuffled_bytes']
 
 
+def test_no_comparison_of_any_row_fails(tmp_path):
+    output = tmp_path / 'figures.json'
+    assert main(['--smoke', '--rows', '*', '--output', str(output)]) == 0
+    rows = json.loads(output.read_text(encoding='utf-8'))['rows']
+    assert [row['name'] for row in rows] == [row.name for row in all_rows(SMOKE)]
+    figures = [
+        (row['name'], comparison[side])
+        for row in rows
+        for comparison in row['comparisons']
+        for side in ('ours', 'peer')
+        if comparison[side] is not None
+    ]
+    failed = [
+        (name, figure['label'], figure['problem'])
+        for name, figure in figures
+        if figure['problem'] and figure['problem'].startswith('failed')
+    ]
+    assert not failed
+
+
 def test_names_of_rows_are_their_own():
     for scale in (FULL, SMOKE):
         names = [row.name for row in all_rows(scale)]
