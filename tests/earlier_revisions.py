@@ -36,7 +36,8 @@ with contextlib.suppress(ModuleNotFoundError):
 def run(arguments, stdin):
     words, sizes = sizes_apart(arguments)
     said, printed = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding='utf-8')
-    sys.stdin = open(stdin or os.devnull, encoding='utf-8')
+    # What this revision refused to write is nothing to read.
+    sys.stdin = open(stdin if stdin and os.path.exists(stdin) else os.devnull, encoding='utf-8')
     with sys.stdin, contextlib.redirect_stderr(said), contextlib.redirect_stdout(printed):
         try:
             with with_sizes(sizes):
