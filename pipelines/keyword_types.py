@@ -265,8 +265,7 @@ class BuildKeywords(
     learner: memory: in this process; beam: on the workers; auto: in memory where it fits
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
-        with files of words here (default: auto); or memory and auto: in this process (default:
-        auto)
+        with files of words here (default: auto)
     special_tokens: special tokens in place of those of the scheme: of word <unk>,<s>,</s>, of
         wordpiece [PAD],[UNK],[CLS],[SEP],[MASK], of bytes of bpe <|endoftext|> unless --extend
         is given
@@ -547,8 +546,7 @@ class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=Fal
     learner: memory: in this process; beam: on the workers; auto: in memory where it fits
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
-        with files of words here (default: auto); or memory and auto: in this process (default:
-        auto)
+        with files of words here (default: auto)
     special_tokens: special tokens in place of those of the scheme: of word <unk>,<s>,</s>, of
         wordpiece [PAD],[UNK],[CLS],[SEP],[MASK], of bytes of bpe <|endoftext|> unless --extend
         is given

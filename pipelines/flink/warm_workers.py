@@ -32,6 +32,7 @@ _MODULES = (
     'pipelines.flink.probe',
     'pipelines.learning.bpe_on_beam',
     'pipelines.learning.subword_on_beam',
+    'pipelines.learning.unigram_on_beam',
     'pipelines.learning.wordpiece_on_beam',
     'pipelines.stages.build',
 )

@@ -134,7 +134,7 @@ class VocabularySearch(Generic[OptionsT]):
                 choice.learner, options.on_beam
             )
             _LOGGER.info('%s: learning %s: %s', self.label, where, choice.reason)
-        report = _reporter(self.label, options)
+        report = _reporter(self.label, options, self.scheme.learner_steps)
         if self.parity:
             assert isinstance(self.scheme, BpeScheme) and isinstance(options, BpeOptions)
             tables = read_counts_apart(counts, self.scheme.unstorable)
@@ -146,11 +146,15 @@ class VocabularySearch(Generic[OptionsT]):
         elif choice.learner == 'rounds':
             learned, predicted = self._learn_in_rounds(report), 0
         else:
-            table = read_counts(counts, self.scheme.unstorable)
-            if self._learner == 'auto' and self._is_too_large(table):
-                learned, predicted = self._learn_in_parts(report, table)
+            tables = [read_counts(counts, self.scheme.unstorable)]
+            if self._learner == 'auto' and self._is_too_large(tables[0]):
+                learned, predicted = self._learn_in_parts(report, tables[0])
             else:
-                learned, predicted = self.scheme.learn(table, options, report), choice.memory_bytes
+                # Without a name for it here, so that the learner can free it.
+                learned = self.scheme.learn_in_threads(
+                    tables.pop(), options, report, self.engine.workers
+                )
+                predicted = choice.memory_bytes
         held = ''
         if predicted > _UNNOTICED_BYTES:
             peak, expected = _megabytes(peak_bytes()), _megabytes(predicted)
@@ -307,7 +311,7 @@ class VocabularySearch(Generic[OptionsT]):
         return learn(self, report)
 
 
-def _reporter(label: str, options: LearningOptions) -> Callable[[int, int, int], None]:
+def _reporter(label: str, options: LearningOptions, steps: str) -> Callable[[int, int, int], None]:
     widened = False
     rounds = 0
     started = time.monotonic()
@@ -315,7 +319,7 @@ def _reporter(label: str, options: LearningOptions) -> Callable[[int, int, int],
     def report(min_count: int, size: int, target: int) -> None:
         nonlocal widened, rounds, started
         if not min_count:  # of a learner without a search
-            notify(WorkDone('vocab', f'merges of {label}', min(size, target), target, 'merges'))
+            notify(WorkDone('vocab', f'{steps} of {label}', min(size, target), target, steps))
             return
         if not widened and options.is_beyond(min_count):
             widened = True

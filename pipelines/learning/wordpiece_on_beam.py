@@ -13,6 +13,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import apache_beam as beam
 import pyarrow.parquet as parquet
@@ -235,7 +236,7 @@ class BeamPieceLearner:
             (
                 pipeline
                 | CreateReshuffled(list(paths))  # path
-                | 'SumTables' >> _SumTables(_read_counts, self._work)  # (partition, table)
+                | 'SumTables' >> SumTables(_read_counts, self._work)  # (partition, table)
                 | 'WriteWords' >> beam.Map(_survey_words, files, word_filter)  # _Survey
                 | 'WriteStats' >> WriteStats(stats_path)
             )
@@ -265,7 +266,7 @@ class BeamPieceLearner:
                 pipeline
                 | 'Words' >> CreateReshuffled(self._words_paths())
                 | 'SumTables'
-                >> _SumTables(functools.partial(_count_first, self._filter), self._work)
+                >> SumTables(functools.partial(_count_first, self._filter), self._work)
                 | 'WriteFrequent' >> beam.Map(_write_frequent, files.first_counts_path, min_count)
                 | 'WriteStats' >> WriteStats(counted)
             )
@@ -371,7 +372,7 @@ class _SelectPieces(beam.PTransform):
         counted = (
             signal
             | 'EmitPaths' >> EmitElements(self.paths)  # path
-            | 'SumTables' >> _SumTables(self._count, self.folder)  # (partition, table)
+            | 'SumTables' >> SumTables(self._count, self.folder)  # (partition, table)
             | 'WriteFrequent' >> beam.Map(self._write_frequent)
         )
         return (
@@ -413,41 +414,46 @@ class _SelectPieces(beam.PTransform):
 
 
 @dataclass(eq=False)
-class _SumTables(beam.PTransform):
-    """Adds up the tables that a function makes of paths; returns (partition, `TokenTable`).
+class SumTables(beam.PTransform):
+    """Adds up the tables that a function makes of elements; returns (partition, `TokenTable`).
 
     Attributes:
-        make: makes tables of a path. Those of all paths are added up one by one; partitions of the
-            nth, from 0, have numbers from n times `COUNT_PARTITIONS` on.
+        make: makes tables of an element. Those of all elements are added up one by one; partitions of
+            the nth, from 0, have numbers from n times `COUNT_PARTITIONS` on.
         spill_folder: a folder that all workers reach, for tables that exceed a bundle's bound.
+        partition: divides a table into partitions with their numbers.
     """
 
-    make: Callable[[str], Sequence[TokenTable]]
+    make: Callable[[Any], Sequence[TokenTable]]
     spill_folder: str
+    partition: Callable[[TokenTable], Iterable[tuple[int, TokenTable]]] = functools.partial(
+        partition_table, partitions=COUNT_PARTITIONS
+    )
 
     def expand(self, paths: beam.PCollection) -> beam.PCollection:
         return (
             paths
-            | 'Make' >> beam.ParDo(_PartitionTableFn(self.make, self.spill_folder))
+            | 'Make' >> beam.ParDo(_PartitionTableFn(self))
             | with_output_types(tuple[int, TableOrPath])
             | 'Merge' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
         )
 
 
 class _PartitionTableFn(beam.DoFn):
-    """Emits the partitions of the tables that a function makes of each path."""
+    """Emits the partitions of the tables that a function makes of each element."""
 
-    def __init__(self, make: Callable[[str], Sequence[TokenTable]], spill_folder: str):
-        self._make, self._spill_folder = make, spill_folder
+    def __init__(self, transform: SumTables):
+        self._make, self._spill_folder = transform.make, transform.spill_folder
+        self._partition = transform.partition
         self._output = BundleOutput(_METRICS, MOST_BUNDLE_BYTES)
 
     def start_bundle(self) -> None:
         self._output.begin()
 
-    def process(self, element: str) -> Iterator[tuple[int, TableOrPath]]:
+    def process(self, element: Any) -> Iterator[tuple[int, TableOrPath]]:
         for number, made in enumerate(self._make(element)):
             first = number * COUNT_PARTITIONS
-            for partition, table in partition_table(made, COUNT_PARTITIONS):
+            for partition, table in self._partition(made):
                 packed = pack_or_spill(table.to_bytes(), self._output, self._spill_folder)
                 yield first + partition, packed
 

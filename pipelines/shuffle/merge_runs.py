@@ -74,6 +74,10 @@ MERGING = 'merging'
 
 _COPY_BYTES = 8 << 20
 
+_LEAST_SHARE = 4 << 20
+"""Buckets of a shard that threads share are read in groups of at least this size: less takes a thread
+a few milliseconds, and each group is a read of every run."""
+
 
 def encode_through_files(
     read_plan: ReadPlan,
@@ -421,7 +425,11 @@ class _MergeShardFn(beam.DoFn):
             if run.split == number
         ]
         slices = read_slices(runs, plan.fingerprint, layout.buckets, first, end, _opener(runs))
-        groups = bucket_groups(slices, first, end, merging.group_bytes)
+        group_bytes = merging.group_bytes
+        if gathers_first:  # several threads share it, and should end together
+            share = sum(slice_.bytes for slice_ in slices) // (2 * merging.workers)
+            group_bytes = min(group_bytes, max(_LEAST_SHARE, share))
+        groups = bucket_groups(slices, first, end, group_bytes)
         name = shard_name(merging.name, layout.split, shard, layout.shards)
         out = OrderedShardWriter(merging.folder, name, len(groups), gathers_first)
         return [

@@ -1,8 +1,9 @@
 """Run items to sorted runs: blocks encoded by threads in input order, parts written at the same time.
 
 While one part is sorted and written by one of the threads, the next is filled by the others, and
-the blocks of the next run item follow at once; so no thread waits for the end of anything. Where a signal
-ends the process, what is in memory becomes a part that is smaller than others.
+the blocks of the next run item follow at once; so no thread waits for the end of anything. At the end
+the last part is split, and each thread sorts and writes a share. Where a signal ends the process, what
+is in memory becomes a part that is smaller than others.
 """
 
 import collections
@@ -83,7 +84,6 @@ class _OpenRun:
     item: RunItem
     part: int
     first: int  # block of this part
-    blocks: int
     buffer: RunBuffer | None = None
 
 
@@ -114,6 +114,7 @@ class RunWriter:
         self._budget = budget
         self._encoder = encoder
         self._calls: OrderedPool[_EncodedStep] = OrderedPool(workers)
+        self._workers, self._is_ending = workers, False
         self._most_buffers = min(2, workers)
         self._buffers: list[RunBuffer] = []
         self._writing: collections.deque[tuple[Call[WrittenPart], RunBuffer]] = collections.deque()
@@ -131,7 +132,7 @@ class RunWriter:
             return
         blocks = self._read(item)
         skipped = self._skip(blocks, done)
-        making = _OpenRun(item, len(done), skipped, skipped)
+        making = _OpenRun(item, len(done), skipped)
         delay_end(self)
         # Parts end where batches do, so that the rest of a run has the same batches in a rerun.
         batches = BlockBatches(self._encoder.splits, min(BATCH_BYTES, self._plan.block_bytes))
@@ -144,10 +145,11 @@ class RunWriter:
 
     def finish(self) -> Iterator[WrittenPart]:
         """Yields all parts that are still in the making, and lets the memory go."""
+        self._is_ending = True
         yield from self._collect(self._calls.drain())
         while self._writing:
             yield self._written()
-        self._buffers = []
+        self._buffers, self._is_ending = [], False
         allow_end(self)
         hold_if_interrupted()
 
@@ -196,8 +198,7 @@ class RunWriter:
         if not making.buffer.fits(encoded):
             yield from self._close_part(making, last=False)
             making.buffer = self._free_buffer()
-        making.buffer.add(encoded)
-        making.blocks += step.blocks
+        making.buffer.add(encoded, step.blocks)
 
     def _free_buffer(self) -> RunBuffer:
         return self._buffers.pop() if self._buffers else RunBuffer(self._plan.run_bytes)
@@ -205,14 +206,17 @@ class RunWriter:
     def _close_part(self, making: _OpenRun, last: bool) -> Iterator[WrittenPart]:
         buffer = making.buffer
         assert buffer is not None  # `_take_step` gives each part one
-        head = self._head(making.item, making.part, last)
-        writing = self._calls.submit_detached(
-            self._write, head, making.item.split, buffer, making.first, making.blocks
-        )
-        self._writing.append((writing, buffer))
-        making.part += 1
-        making.first = making.blocks
+        shares = buffer.split(self._workers) if last and self._is_ending else [buffer]
         making.buffer = None
+        for share in shares:
+            head = self._head(making.item, making.part, last and share is shares[-1])
+            blocks = making.first + share.blocks
+            writing = self._calls.submit_detached(
+                self._write, head, making.item.split, share, making.first, blocks
+            )
+            self._writing.append((writing, share))
+            making.part += 1
+            making.first = blocks
         while len(self._writing) >= self._most_buffers:
             yield self._written()
 
@@ -224,8 +228,9 @@ class RunWriter:
                 younger.run()
         part = writing.result()
         keep_text(part.text_bytes)
-        buffer.clear()
-        self._buffers.append(buffer)
+        if not self._is_ending:  # else it may be a share of a buffer
+            buffer.clear()
+            self._buffers.append(buffer)
         return part
 
     def _write(

@@ -31,6 +31,9 @@ from tokcore.records.tfrecord import FramedRows, sort_rows
 
 _READ_BYTES = 8 << 20
 
+_ROWS_AT_ONCE = 1 << 16
+"""Rows whose entries of an index are made at once: until they are written they take 70 bytes each."""
+
 
 class WriteShards(beam.PTransform):
     """Groups framed examples by bucket, sorts each bucket by order key, and writes the shards.
@@ -183,7 +186,11 @@ class IndexFile(SummedFile):
 
     def add(self, rows: Addresses) -> None:
         """Writes the entries of the rows that come next."""
-        self.write(self._writer.entries(rows))
+        for first in range(0, max(1, len(rows.sizes)), _ROWS_AT_ONCE):
+            some = slice(first, first + _ROWS_AT_ONCE)
+            keys = None if rows.keys is None else rows.keys[some]
+            part = Addresses(rows.lengths[some], keys, rows.sizes[some])
+            self.write(self._writer.entries(part))
 
     def end(self, shard: WrittenFile) -> WrittenFile:
         """Writes what follows the entries of all rows of a shard; returns the file."""

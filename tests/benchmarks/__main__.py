@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import plots, report, revisions
+from . import page, plots, report, revisions, tokbench
 from .comparing import RowResult
 from .contenders import DEFAULT_RUNS, Row
 from .corpora import CORPORA, Corpora
@@ -23,7 +23,8 @@ from .scale import FULL, SMOKE, Scale
 _EPILOG = """\
 Texts are those of ../shared/corpora if there, else generated. Peers come with the extra `bench`
 (Tensor2Tensor: pip install --no-deps tensor2tensor==1.15.7 six; with PyTorch, mosaicml-streaming and
-litdata); one that is not installed is reported as missing. A ratio is a peer's time divided by ours. A peer that needs over 20 seconds is
+litdata); one that is not installed is reported as missing. kitoken and other versions of
+tokenizers are installed into the scratch folder. A ratio is a peer's time divided by ours. A peer that needs over 20 seconds is
 compared once, on 20 MB. Vocabularies that Tensor2Tensor builds in its searches for both sizes it
 builds once, and they count for both. Rows that compare what one core does are measured two at a
 time, each on a core of its own; --lanes 1 measures them one by one. Rows that say "extra" in --list
@@ -39,8 +40,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the rows asked for; returns 0, or 2 if none match or the disk is too small."""
     options = _parser().parse_args(arguments)
     scale = SMOKE if options.smoke else FULL
-    rows = wanted_rows(all_rows(scale), options.rows or (['*'] if options.list else []))
-    if not rows:
+    patterns = options.rows or (page.ROWS if options.page else ['*'] if options.list else [])
+    only_cells = options.tokbench is not None and not patterns
+    rows = [] if only_cells else wanted_rows(all_rows(scale), patterns)
+    models = [] if options.page and options.tokbench is None else options.tokbench
+    if options.page and options.output is None:
+        print('--page needs --output, the file of the figures', file=sys.stderr)
+        return 2
+    if models is not None and not tokbench.models_named(models):
+        print(f'no model has such a name; there are {", ".join(tokbench.MODELS)}', file=sys.stderr)
+        return 2
+    if not rows and not only_cells:
         print('no row has such a name; --list shows them', file=sys.stderr)
         return 2
     if options.list:
@@ -74,7 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows = revisions.against(rows, options.against, root)
         runs = 1 if options.smoke else options.runs
         lanes = max(1, min(options.lanes, os.cpu_count() or 1))
-        results = _measure_all(rows, scale, scratch, runs, lanes, options.output, options.plot)
+        results = _measure_all(
+            rows, scale, scratch, runs, lanes, options.output, options.plot, models
+        )
+        if options.page and not options.smoke:
+            page.write_pages(options.output)
         if options.against:
             ratio = revisions.speed_ratio(results, options.against)
             print('\n'.join(report.revision_lines(ratio, options.against)))
@@ -96,12 +110,14 @@ def _measure_all(
     lanes: int,
     output: Path | None,
     plot: Path | None,
+    models: Sequence[str] | None = None,
 ) -> list[RowResult]:
     corpora = Corpora(scratch, scale.large_bytes, scale.generated_bytes)
     materials = Materials(corpora)
     origins = {name: corpora.origin(name) for name in CORPORA}
     print('texts:', ', '.join(f'{name} {origin}' for name, origin in origins.items()))
-    print(report.table_head())
+    if rows:
+        print(report.table_head())
     started = time.monotonic()
     places = {row.name: place for place, row in enumerate(rows)}
     results: list[RowResult] = []
@@ -110,6 +126,14 @@ def _measure_all(
         bisect.insort(results, result, key=lambda each: places[each.row.name])
         if output is not None:  # after each row: what was measured is not lost with a killed run
             report.write_json(output, results, origins, lanes, time.monotonic() - started)
+    cells = []
+    for cell in (
+        tokbench.measure_cells(materials, scale, models, runs) if models is not None else ()
+    ):
+        cells.append(cell)
+        print(tokbench.cell_line(cell), flush=True)
+        if output is not None:
+            report.write_json(output, results, origins, lanes, time.monotonic() - started, cells)
     print('\n'.join(['', *report.mean_lines(results)]))
     print(f'\n{len(results)} rows in {time.monotonic() - started:.0f} s')
     if plot is not None:
@@ -127,6 +151,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         '--rows', nargs='+', default=[], metavar='NAME', help='rows by name or glob, as "count/*"'
+    )
+    parser.add_argument(
+        '--tokbench',
+        nargs='*',
+        metavar='MODEL',
+        help="measure encoders by tokbench's protocol, with these models or all (globs)",
+    )
+    parser.add_argument(
+        '--page',
+        action='store_true',
+        help='measure all that the README and docs/benchmarks.md show, and write their tables '
+        '(with --smoke, without writing)',
     )
     parser.add_argument('--list', action='store_true', help='list the rows and end')
     parser.add_argument('--runs', type=int, default=DEFAULT_RUNS, help='rounds (default: 5)')

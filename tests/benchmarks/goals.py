@@ -27,7 +27,7 @@ MEANS = {
     ('bpe-ids', 'tokenizers BPE'): 20,
     ('bpe-ids', 'tiktoken'): 5,
     ('model-ids', 'gigatoken'): 0.95,
-    ('model-ids', 'tokenizers 1.0rc3'): 1,
+    ('model-ids', 'tokenizers 1.0'): 1,
     ('model-ids', 'tiktoken'): 1,
     ('unigram-ids', 'SentencePiece Unigram'): 5,
 }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -164,13 +165,13 @@ class Materials:
         """
 
         def make(path: Path) -> None:
-            pip = [sys.executable, '-m', 'pip', 'install', '--progress=none', '--no-deps']
+            pip = [sys.executable, '-m', 'pip', 'install', '--quiet', '--no-deps']
             command = [*pip, '--target', path, requirement]
             process = subprocess.run(command, capture_output=True, text=True)
             if process.returncode:
                 raise LookupError(f'missing: {requirement} cannot be installed')
 
-        return self._made(requirement.replace('==', '-'), make)
+        return self._made(re.sub(r'[^\w.]+', '-', requirement), make)
 
     def tokenizer_file(self, place: tokenizer_files.Place) -> Path:
         """Returns a file of a trained model.

@@ -5,6 +5,8 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -72,10 +74,16 @@ def revision_lines(ratio: SpeedRatio | None, revision: str) -> list[str]:
 
 
 def write_json(
-    path: Path, results: Sequence[RowResult], origins: Mapping[str, str], lanes: int, seconds: float
+    path: Path,
+    results: Sequence[RowResult],
+    origins: Mapping[str, str],
+    lanes: int,
+    seconds: float,
+    cells: Sequence[Mapping[str, object]] = (),
 ) -> None:
     """Writes everything measured, with the machine and the versions that it holds for."""
     document = {
+        'date': time.strftime('%d %B %Y').lstrip('0'),
         'machine': _machine(),
         'versions': _versions(),
         'corpora': dict(origins),
@@ -85,6 +93,7 @@ def write_json(
         'means': [
             {**dataclasses.asdict(mean), 'reached': mean.reached} for mean in mean_ratios(results)
         ],
+        'tokbench': list(cells),
     }
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + '\n', encoding='utf-8')
 
@@ -149,10 +158,18 @@ def _figure(figure: Figure) -> dict:
 def _machine() -> dict:
     return {
         'system': platform.platform(),
-        'processor': platform.processor() or platform.machine(),
+        'processor': _processor(),
         'cores': os.cpu_count(),
         'python': platform.python_version(),
     }
+
+
+def _processor() -> str:
+    try:
+        found = re.search(r'^model name\s*: (.+)', Path('/proc/cpuinfo').read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor() or platform.machine()
 
 
 def _versions() -> dict[str, str]:

@@ -12,6 +12,10 @@ from generated_text import (
 )
 from jobs import refuse, succeed, write
 
+from pipelines.shuffle import merge_runs
+from pipelines.transforms import encode_blocks
+from tokcore.records.sorted_runs import bucket_groups
+
 pytestmark = pytest.mark.slow
 
 DATASET = ['--name', 'x', '--shards', 4]
@@ -101,6 +105,23 @@ def test_any_buffer_item_and_workers(encode, through_engine, kind, options):
     read_shards(folder)
     read_shards(folder, 'dev')
     assert not (folder / '.tokbeam').exists()
+
+
+@pytest.mark.parametrize('workers', [2, 3])
+def test_threads_share_the_shards_that_are_left(encode, through_engine, monkeypatch, workers):
+    monkeypatch.setattr(encode_blocks, '_BUCKET_BYTES', 2 << 10)
+    monkeypatch.setattr(merge_runs, '_LEAST_SHARE', 1)
+    groups = []
+
+    def counted_groups(*arguments):
+        made = bucket_groups(*arguments)
+        groups.append(len(made))
+        return made
+
+    monkeypatch.setattr(merge_runs, 'bucket_groups', counted_groups)
+    assert files_of(encode('tsv', '--workers', workers)) == through_engine('tsv')
+    left = len(groups) % workers
+    assert len(groups) == 5 and {*groups[:-left]} == {1} and min(groups[-left:]) > 1
 
 
 def test_it_is_the_default(encode, through_engine, monkeypatch):

@@ -142,6 +142,10 @@ SCHEMES = [
         'bpe', ('--preset', 'subword-nmt', '--merges', 500), ('--learner', 'beam'), id='codes',
         marks=pytest.mark.corpora,
     ),
+    pytest.param(
+        'unigram', ('--vocab-size', 2000), ('--learner', 'beam'), id='unigram',
+        marks=pytest.mark.corpora,
+    ),
     pytest.param('word', ('--vocab-size', 2000), (), id='word', marks=pytest.mark.corpora),
     pytest.param(
         'byte', ('--output-format', 'packed', '--pack', 128), (), id='packed rows',

@@ -168,3 +168,14 @@ def test_build_gives_the_same_bytes(request, runner, arguments, local, tmp_path)
     succeed_within(BUILD_SECONDS, command, tmp_path / 'log', worker_environment())
     assert shards_and_vocabularies(folder) == local
     read_shards(folder)
+
+
+def test_unigram_models_learned_on_prism_are_the_same(prism, tmp_path):
+    text = write(tmp_path / 'text', '\n'.join(english_lines(500, seed=1)).encode())
+    arguments = ['build', '--text', text, '--name', 'small', '--scheme', 'unigram']
+    arguments += ['--vocab-size', 500]
+    here, there = tmp_path / 'here', tmp_path / 'there'
+    succeed(*arguments, '--output', here)
+    command = command_of(*arguments, '--learner', 'beam', '--output', there, *prism)
+    succeed_within(BUILD_SECONDS, command, tmp_path / 'log', worker_environment())
+    assert shards_and_vocabularies(there) == shards_and_vocabularies(here)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import pytest
-from generated_text import as_bitext, as_tsv, pairs_with_gaps
+from generated_text import as_bitext, as_tsv, english_lines, pairs_with_gaps
 from jobs import interruptible_command, succeed, write
 from pseudo_terminal import PseudoTerminal
 from sizes import command_of
@@ -114,6 +114,27 @@ def test_the_runners_own_shuffle_counts_what_is_read(told, corpus, tmp_path):
     succeed(*BUILD, *corpus('tsv'), '--output', tmp_path / 'out', '@shuffle=engine')
     assert_all_done(told)
     assert ('encode', 'reading') in works(told)
+
+
+@pytest.mark.parametrize('workers', [1, 2])
+def test_steps_of_a_unigram_model_are_work_of_as_many_threads(told, tmp_path, workers, monkeypatch):
+    from tokcore.unigram import learner
+
+    asked = []
+
+    def sum_shards(*arguments):
+        asked.append(arguments[-1])
+        return counted(*arguments)
+
+    counted = learner.sum_shards
+    monkeypatch.setattr(learner, 'sum_shards', sum_shards)
+    text = write(tmp_path / 'text', '\n'.join(english_lines(300, 1)).encode())
+    output = ['--output', tmp_path / 'model', '--workers', workers]
+    succeed('vocab', '--text', text, '--scheme', 'unigram', '--vocab-size', 200, *output)
+    assert_all_done(told)
+    steps = works(told)['vocab', 'steps of model']
+    assert len(steps) == len(asked) + 1 and steps[-1].unit == 'steps'
+    assert set(asked) == {workers}
 
 
 def test_merging_counts_is_work_too(told, corpus, tmp_path):

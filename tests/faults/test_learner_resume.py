@@ -9,6 +9,7 @@ from pathlib import Path
 
 import learner_runs
 import pytest
+from generated_text import english_lines
 from killed_runs import Moment, run_until
 from learner_runs import FINISHED, ROUNDS, SEARCHES, kill_after_round, learning, stop_after_round
 from leftovers import attempts, result_files
@@ -153,6 +154,29 @@ def test_merges_are_not_made_again_after_a_kill(lanes, counts, tmp_path):
         said = kill_after_round(lanes[0], [*learn, *BEAM], killed, 1)
         assert (made in said) == (number > 0)
     assert made in learner_runs.succeed(lanes[0], [*learn, *BEAM], killed)
+    assert result_files(killed) == result_files(memory)
+    assert attempts(killed) == []
+    assert not (killed / '.tokbeam').exists()
+
+
+@pytest.mark.parametrize('rounds', [(1, 1, 2), (3, 2)], ids=str)
+def test_pieces_are_not_pruned_again_after_a_kill(lanes, tmp_path, rounds):
+    finished = 'rounds were finished by an earlier run'
+    text = tmp_path / 'text'
+    text.write_text('\n'.join(english_lines(300, seed=3)))
+    learn = ['vocab', '--text', text, '--scheme', 'unigram', '--vocab-size', 400]
+    learn += ['--output', 'vocab', '--shrinking-factor', '0.6']
+    memory, killed = tmp_path / 'memory', tmp_path / 'killed'
+    for folder in (memory, killed):
+        folder.mkdir()
+    learner_runs.succeed(lanes[0], learn, memory)
+    number = 0
+    for more in rounds:
+        said = kill_after_round(lanes[0], [*learn, *BEAM], killed, number + more)
+        assert (finished in said) == (number > 0)
+        assert all(f': round {done}: ' not in said for done in range(1, number))
+        number += more
+    assert finished in learner_runs.succeed(lanes[0], [*learn, *BEAM], killed)
     assert result_files(killed) == result_files(memory)
     assert attempts(killed) == []
     assert not (killed / '.tokbeam').exists()

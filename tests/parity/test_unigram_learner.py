@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.unigram.learner import learn_pieces
+from tokcore.unigram.learner import PieceRules, learn_pieces
 
 pytest.importorskip('sentencepiece')
 
@@ -43,10 +43,8 @@ def odd_lines(seed, many):
 
 
 def learned(lines, vocab_size, *, rule='nmt_nfkc', metas=METAS, num_meta_pieces=None, **options):
-    result = learn_pieces(
-        words_of(lines, rule, metas), vocab_size=vocab_size,
-        num_meta_pieces=num_meta_pieces or len(metas), max_workers=2, **options,
-    )  # fmt: skip
+    rules = PieceRules(vocab_size, num_meta_pieces or len(metas), **options)
+    result = learn_pieces(words_of(lines, rule, metas), rules, 2)
     return [*zip(result.pieces, result.scores, strict=True)]
 
 

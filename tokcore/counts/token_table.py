@@ -98,6 +98,11 @@ class TokenTable:
         """Returns the table in ascending order of the tokens' bytes, hence of their code points."""
         return self.pick(sort_tokens(self.data, self.offsets))
 
+    def tokens(self) -> pa.LargeBinaryArray:
+        """Returns the tokens as bytes, over the same memory."""
+        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
+        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(self), buffers)
+
     def pick(self, order: np.ndarray) -> 'TokenTable':
         """Returns the tokens of these indices (int64[m]), in this order."""
         starts, ends = self.offsets[order], self.offsets[order + 1]

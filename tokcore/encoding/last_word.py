@@ -7,10 +7,10 @@ it that is not empty. So E is counted first, and then only the end of the corpus
 
 from __future__ import annotations
 
-import collections
 import dataclasses
+import itertools
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,35 +82,23 @@ class CorpusEnd:
 
     def last_tokens(self, most: int, sides: Sequence[int]) -> list[bytes]:
         """Returns the tokens that end the last sentences of some sides, in order."""
+        items = work_items(self.splits, self.open_binary) if self.items is None else self.items
         tokens: list[bytes] = []
-        items = self.items
-        if items is None:
-            items = work_items(self.splits, self.open_binary)
-        for side in reversed(sides):
-            needed, read = most - len(tokens), 1
-            while needed:
-                of_side = self._of_items(needed, side, items[-read:])
-                if len(of_side) == needed or read >= len(items):
-                    tokens[:0] = of_side
-                    break
-                read *= 2
+        for side, item in itertools.product(reversed(sides), reversed(items)):
+            if len(tokens) < most:
+                tokens = [*self._of_item(most, item, side), *tokens][-most:]
         return tokens
 
-    def _of_items(self, most: int, side: int, items: Sequence[WorkItem]) -> list[bytes]:
-        tokens: collections.deque[bytes] = collections.deque(maxlen=most)
-        words: typing.Any = self.scheme.pre_tokenizer
-        with reading_on(self.open_binary, [item.files for item in items]) as open_binary:
-            for item in items:
-                blocks = read_blocks(item, open_binary, max_line_bytes=self.max_line_bytes)
-                if item.first_line is not None:
-                    blocks = number_blocks(item, blocks)
-                for block in blocks:
-                    normalizer = self.scheme.counting_normalizer
-                    counted = rows_to_count(block, self.splits, normalizer, self.sides, self.sample)
-                    if self.scheme.row_check is not None:
-                        counted = self.scheme.row_check.reject_rows(counted, self.sides)
-                    tokens.extend(words.last_tokens(counted.sides[side], most))
-        return list(tokens)
+    def _of_item(self, most: int, item: WorkItem, side: int) -> Iterator[bytes]:
+        pre_tokenizer: typing.Any = self.scheme.pre_tokenizer
+        with reading_on(self.open_binary, [item.files]) as open_binary:
+            blocks = read_blocks(item, open_binary, max_line_bytes=self.max_line_bytes)
+            for block in blocks if item.first_line is None else number_blocks(item, blocks):
+                normalizer = self.scheme.counting_normalizer
+                counted = rows_to_count(block, self.splits, normalizer, self.sides, self.sample)
+                if self.scheme.row_check is not None:
+                    counted = self.scheme.row_check.reject_rows(counted, self.sides)
+                yield from pre_tokenizer.last_tokens(counted.sides[side], most)
 
 
 def work_items(splits: Sequence[Split], open_binary: OpenBinary) -> list[WorkItem]:

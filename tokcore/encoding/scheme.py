@@ -230,6 +230,9 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     keeps a tree of all their substrings in a search down to min-count 1: on 10 million tokens of 13
     characters 50 were measured, and 24 down to min-count 50."""
 
+    learner_steps: ClassVar[str] = 'merges'
+    """What a learner without a search reports, with min-count 0: how many there are, and how many at the end."""
+
     learner_most_characters: ClassVar[int | None] = None
     """The most bytes of distinct tokens, with one for the end of each, that the learner can take at
     once; None: as many as fit in memory."""
@@ -289,6 +292,12 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         Raises:
             InputError: there is no such vocabulary of these tokens.
         """
+
+    def learn_in_threads(
+        self, table: TokenTable, options: LearningT, report: Progress, most: int
+    ) -> Learned[VocabularyT]:
+        """Learns what `learn` learns, with so many threads at most; most learners have one."""
+        return self.learn(table, options, report)
 
     def reason_against_rounds(self, options: LearningT) -> str | None:
         """Returns why `learn_in_rounds` cannot learn with these options; None if it can."""

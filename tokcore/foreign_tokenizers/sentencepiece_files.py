@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tokcore.encoding.hub_folders import tokenizer_json
+from tokcore.encoding.hub_folders import tokenizer_config, tokenizer_json
 from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.foreign_tokenizers.pre_tokenizers import MARK
 from tokcore.foreign_tokenizers.sentencepiece import (
     BYTE,
     CONTROL,
     NORMAL,
+    NORMALIZER,
     UNKNOWN,
     USER_DEFINED,
     Piece,
@@ -43,18 +44,11 @@ def model_file(pieces: Iterable[Piece], trainer: Fields, normalizer: Fields) -> 
         trainer: the fields of TrainerSpec by their numbers.
         normalizer: those of NormalizerSpec.
     """
-    encoded = [
-        _message(
-            [
-                (1, piece.text),
-                (2, piece.score),
-                *([(3, piece.type)] if piece.type != NORMAL else []),
-            ]
-        )
-        for piece in pieces
-    ]
-    specs = ((2, _message(trainer)), (3, _message(normalizer)))
-    return _message([*((1, piece) for piece in encoded), *specs])
+    fields: list[tuple[int, FieldValue]] = []
+    for piece in pieces:
+        kind = [] if piece.type == NORMAL else [(3, piece.type)]
+        fields.append((1, _message([(1, piece.text), (2, piece.score), *kind])))
+    return _message([*fields, (2, _message(trainer)), (3, _message(normalizer))])
 
 
 def vocab_file(pieces: Iterable[Piece]) -> bytes:
@@ -85,48 +79,42 @@ def _varint(number: int) -> bytes:
 
 
 def unigram_json(
-    pieces: Sequence[Piece], charsmap: bytes, byte_fallback: bool, special: Sequence[str]
-) -> bytes:
-    """Returns the tokenizer.json of a model, with which `tokenizers` has the same ids.
+    pieces: Sequence[Piece], specs: Mapping[int, Mapping[int, Any]], byte_fallback: bool
+) -> tuple[bytes, bytes]:
+    """Returns the tokenizer.json of a model, with which `tokenizers` has the same ids, and its config.
 
     Args:
         pieces: by their ids.
-        charsmap: of the normalizer; b'' changes nothing.
+        specs: of the model, as `read_model` returns them.
         byte_fallback: whether unknown characters are spelled by bytes.
-        special: the names of the special tokens.
     """
     lowest = min(piece.score for piece in pieces)
-    scores = unigram_scores(pieces)
     vocab = [
         # The text of a byte's name is never that byte.
         [piece.text, 10 * (lowest - 10) if piece.type == BYTE else score]
-        for piece, score in zip(pieces, scores, strict=True)
+        for piece, score in zip(pieces, unigram_scores(pieces), strict=True)
     ]
-    spaces = [
+    normalizers: list[dict[str, Any]] = [
         {'type': 'Replace', 'pattern': {'Regex': pattern}, 'content': content}
         for pattern, content in ((r'\A +', ''), (' +', MARK), (rf'{MARK}+\z', ''))
     ]
-    precompiled = {
-        'type': 'Precompiled',
-        'precompiled_charsmap': base64.b64encode(charsmap).decode(),
-    }
+    normalizers.append({'type': 'Prepend', 'prepend': MARK})
+    if charsmap := specs[NORMALIZER].get(2):
+        encoded = base64.b64encode(charsmap).decode()
+        normalizers.insert(0, {'type': 'Precompiled', 'precompiled_charsmap': encoded})
     metaspace = {'type': 'Metaspace', 'replacement': MARK, 'split': True}
     decoder: dict[str, Any] = {**metaspace, 'prepend_scheme': 'always'}
     if byte_fallback:
         decoder = {'type': 'Sequence', 'decoders': [{'type': 'ByteFallback'}, decoder]}
-    ids = {piece.text: id_ for id_, piece in enumerate(pieces)}
-    return tokenizer_json(
+    special = [
+        (id_, piece.text) for id_, piece in enumerate(pieces) if piece.type in (CONTROL, UNKNOWN)
+    ]
+    tokenizer = tokenizer_json(
         {'type': 'Unigram', 'unk_id': 0, 'vocab': vocab, 'byte_fallback': byte_fallback},
-        [(ids[name], name) for name in special],
+        special,
         NO_TEMPLATE,
-        normalizer={
-            'type': 'Sequence',
-            'normalizers': [
-                *([precompiled] if charsmap else []),
-                *spaces,
-                {'type': 'Prepend', 'prepend': MARK},
-            ],
-        },
+        normalizer={'type': 'Sequence', 'normalizers': normalizers},
         pre_tokenizer={**metaspace, 'prepend_scheme': 'never'},
         decoder=decoder,
     )
+    return tokenizer, tokenizer_config(name for _, name in special)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import os
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tokcore.encoding.hub_folders import CONFIG_NAME, TOKENIZER_NAME, tokenizer_config
+from tokcore.encoding.hub_folders import CONFIG_NAME, TOKENIZER_NAME
 from tokcore.encoding.scheme import Learned, LearningOptions, vocab_size_option
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
 from tokcore.errors import InputError
@@ -19,9 +21,10 @@ from tokcore.options import LARGEST_INT32, Decimal, WholeNumber, option, special
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
     from tokcore.foreign_tokenizers.sentencepiece import Piece
-    from tokcore.foreign_tokenizers.sentencepiece_files import Fields
     from tokcore.foreign_tokenizers.sentences import SentenceLines, SentenceWords
     from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
+    from tokcore.unigram.learner import LearnedPieces, PieceRules
+    from tokcore.unigram.words import Words
 
 Rule = Literal['nmt_nfkc', 'identity']
 Learner = Literal['auto', 'memory', 'beam']
@@ -49,63 +52,76 @@ _REFUSED = {
 }
 """Options of SentencePiece's trainer that there are not, with the reason."""
 
+_TRAINER_FIELDS = {
+    4: 'vocab_size',
+    10: 'character_coverage',
+    14: 'seed_sentencepiece_size',
+    15: 'shrinking_factor',
+    16: 'num_threads',
+    17: 'num_sub_iterations',
+    18: 'max_sentence_length',
+    20: 'max_sentencepiece_length',
+    30: 'control_symbols',
+    31: 'user_defined_symbols',
+    33: 'hard_vocab_limit',
+    35: 'byte_fallback',
+}
+"""The fields of TrainerSpec by their numbers."""
+
+_option = functools.partial(option, changes_bytes=True)
+
 
 @dataclass(frozen=True)
 class UnigramOptions(LearningOptions):
     """How pieces are learned, with the names and defaults of SentencePiece's trainer."""
 
     vocab_size: int = vocab_size_option()
-    character_coverage: float = option(
+    character_coverage: float = _option(
         'the share of characters that become pieces, {range}; the others are unknown (default: 0.9995)',
         Decimal(0.98, 1),
         'SHARE',
         default=0.9995,
-        changes_bytes=True,
     )
-    num_threads: int = option(
+    num_threads: int = _option(
         'partial sums of the learner, {range}; SentencePiece has one for each thread, and scores depend on it '
         '(default: 16)',
         WholeNumber(1, 1024),
         'N',
         default=16,
-        changes_bytes=True,
     )
-    shrinking_factor: float = option(
+    shrinking_factor: float = _option(
         'the share of pieces that a pruning step keeps, {range} (default: 0.75)',
         Decimal(0.5, 0.95),
         'SHARE',
         default=0.75,
-        changes_bytes=True,
     )
-    num_sub_iterations: int = option(
+    num_sub_iterations: int = _option(
         'EM iterations between two pruning steps, {range} (default: 2)',
         WholeNumber(1, 10),
         'N',
         default=2,
-        changes_bytes=True,
     )
-    seed_sentencepiece_size: int = option(
+    seed_sentencepiece_size: int = _option(
         'pieces to begin with; 0: 8 for each entry, at least 100000 (default: 1000000)',
         WholeNumber(0, LARGEST_INT32),
         'N',
         default=1_000_000,
-        changes_bytes=True,
     )
-    max_sentencepiece_length: int = option(
+    max_sentencepiece_length: int = _option(
         'the most characters of a piece, {range} (default: 16)',
         WholeNumber(1, 512),
         'N',
         default=16,
-        changes_bytes=True,
     )
-    hard_vocab_limit: bool = option(
+    hard_vocab_limit: bool = _option(
         'refuse a text that gives fewer entries than --vocab-size (default: on)',
         None,
         default=True,
-        changes_bytes=True,
     )
     learner: Learner = option(
-        'memory and auto: in this process (default: auto)', get_args(Learner), default='auto'
+        'memory: in this process; beam: on the workers; auto: in memory where it fits (default: auto)',
+        get_args(Learner),
+        default='auto',
     )
 
 
@@ -116,42 +132,41 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     name = 'unigram'
     file_suffix = 'model'
     options = UnigramOptions
-    learner_bytes_per_character = 65
+    beam_learner = 'pipelines.learning.unigram_on_beam:search_on_beam'
+    # Words, their letters twice and their order while they are ranked: 10. Pieces, 120 bytes each: 6 where there are
+    # fewer than a million. 14 were measured on 10 MB of distinct words, 10 on 28 MB.
+    learner_bytes_per_character = 16
+    learner_steps = 'steps'
     counts_last_word = True
     refused_options = _REFUSED
 
-    normalization_rule_name: Rule = option(
+    normalization_rule_name: Rule = _option(
         'the normalization, by its name in SentencePiece; both collapse spaces (default: nmt_nfkc)',
         get_args(Rule),
         default='nmt_nfkc',
-        changes_bytes=True,
     )
-    max_sentence_length: int = option(
+    max_sentence_length: int = _option(
         'rows of more than N bytes are not learned from, {range} (default: 4192)',
         WholeNumber(10, 1 << 30),
         'N',
         default=4192,
-        changes_bytes=True,
     )
-    control_symbols: tuple[str, ...] = option(
+    control_symbols: tuple[str, ...] = _option(
         'entries that text never becomes, after <unk>, <s> and </s>',
         special_tokens,
         'A,B,…',
         default=(),
-        changes_bytes=True,
     )
-    user_defined_symbols: tuple[str, ...] = option(
+    user_defined_symbols: tuple[str, ...] = _option(
         'entries that stay whole wherever they are in text',
         special_tokens,
         'A,B,…',
         default=(),
-        changes_bytes=True,
     )
-    byte_fallback: bool = option(
+    byte_fallback: bool = _option(
         'spell unknown characters by 256 entries for bytes',
         None,
         default=False,
-        changes_bytes=True,
     )
 
     def __post_init__(self) -> None:
@@ -189,67 +204,63 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
 
         return meta_pieces(self.control_symbols, self.user_defined_symbols, self.byte_fallback)
 
-    def check(self, options: UnigramOptions) -> None:
-        if options.learner == 'beam':
-            raise InputError(
-                '--scheme unigram has no learner on Beam yet: its sums are made in one process, which '
-                'holds all distinct words; leave out --learner beam'
-            )
-
     def learn(
         self, table: TokenTable, options: UnigramOptions, report: Progress
     ) -> Learned[PretrainedVocabulary]:
-        from tokcore.foreign_tokenizers.sentencepiece import NORMAL, Piece
-        from tokcore.foreign_tokenizers.sentencepiece_files import model_file
-        from tokcore.foreign_tokenizers.sentences import charsmap_data, words_of_table
+        return self.learn_in_threads(table, options, report, os.cpu_count() or 1)
+
+    def learn_in_threads(
+        self, table: TokenTable, options: UnigramOptions, report: Progress, most: int
+    ) -> Learned[PretrainedVocabulary]:
         from tokcore.unigram.learner import learn_pieces
 
-        first = self._meta_pieces
+        words, rules = [self.words_of(table)], self.piece_rules(options)
+        del table  # nobody else may have it, and then its memory is free
         learned = learn_pieces(
-            words_of_table(table),
-            vocab_size=options.vocab_size,
-            num_meta_pieces=len(first),
-            character_coverage=options.character_coverage,
-            num_threads=options.num_threads,
-            shrinking_factor=options.shrinking_factor,
-            num_sub_iterations=options.num_sub_iterations,
-            seed_sentencepiece_size=options.seed_sentencepiece_size,
-            max_sentencepiece_length=options.max_sentencepiece_length,
-            hard_vocab_limit=options.hard_vocab_limit,
-            max_workers=min(options.num_threads, os.cpu_count() or 1),
+            words.pop(), rules, min(rules.num_threads, most), functools.partial(report, 0)
         )
-        pieces = [
-            Piece(piece.decode(), score, NORMAL)
-            for piece, score in zip(learned.pieces, learned.scores.tolist(), strict=True)
-        ]
-        rule = self.normalization_rule_name
-        data = model_file(
-            [*first, *pieces],
-            self._trainer_spec(options, len(first) + len(pieces)),
-            [(1, rule), (2, charsmap_data(rule))],
-        )
-        return Learned(self.parse(data, 'the learned model'))
+        return self.learned_from(learned, options)
 
-    def _trainer_spec(self, options: UnigramOptions, size: int) -> Fields:
-        """Returns the fields of TrainerSpec: the size, the number of sums, and what is not the default."""
-        default, own = UnigramOptions(options.vocab_size), UnigramScheme()
-        values: list[tuple[int, int | float, int | float | None]] = [
-            (4, size, None),
-            (10, options.character_coverage, default.character_coverage),
-            (14, options.seed_sentencepiece_size, default.seed_sentencepiece_size),
-            (15, options.shrinking_factor, default.shrinking_factor),
-            (16, options.num_threads, None),
-            (17, options.num_sub_iterations, default.num_sub_iterations),
-            (18, self.max_sentence_length, own.max_sentence_length),
-            (20, options.max_sentencepiece_length, default.max_sentencepiece_length),
+    def words_of(self, table: TokenTable) -> Words:
+        """Returns the words of tokens; see `words_of_table`."""
+        from tokcore.foreign_tokenizers.sentences import words_of_table
+
+        return words_of_table(table)
+
+    def piece_rules(self, options: UnigramOptions) -> PieceRules:
+        """Returns how pieces are learned."""
+        from tokcore.unigram.learner import PieceRules
+
+        fields = dataclasses.asdict(options)
+        del fields['learner']
+        return PieceRules(num_meta_pieces=len(self._meta_pieces), **fields)
+
+    def learned_from(
+        self, learned: LearnedPieces, options: UnigramOptions
+    ) -> Learned[PretrainedVocabulary]:
+        """Returns the vocabulary of learned pieces."""
+        pieces = [piece.decode() for piece in learned.pieces]
+        return Learned(self._model(pieces, learned.scores.tolist(), options))
+
+    def _model(
+        self, pieces: Sequence[str], scores: Iterable[float], options: UnigramOptions
+    ) -> PretrainedVocabulary:
+        from tokcore.foreign_tokenizers.sentencepiece import NORMAL, Piece
+        from tokcore.foreign_tokenizers.sentencepiece_files import model_file
+        from tokcore.foreign_tokenizers.sentences import charsmap_data
+
+        first, rule = self._meta_pieces, self.normalization_rule_name
+        values = {**vars(self), **vars(options), 'vocab_size': len(first) + len(pieces)}
+        usual = {**vars(UnigramScheme()), **vars(UnigramOptions(0)), 'num_threads': 0}
+        trainer = [
+            (number, value)
+            for number, name in _TRAINER_FIELDS.items()
+            if values[name] != usual[name]
+            for value in (values[name] if isinstance(values[name], tuple) else [values[name]])
         ]
-        return [
-            *((number, value) for number, value, usual in values if value != usual),
-            *((30, name) for name in self.control_symbols),
-            *((31, name) for name in self.user_defined_symbols),
-            *([] if options.hard_vocab_limit else [(33, 0)]),
-            *([(35, 1)] if self.byte_fallback else []),
-        ]
+        entries = [*first, *(Piece(*each, NORMAL) for each in zip(pieces, scores, strict=True))]
+        data = model_file(entries, trainer, [(1, rule), (2, charsmap_data(rule))])
+        return self.parse(data, 'the learned model')
 
     def parse(
         self, data: bytes, path: str, read: ReadBeside = read_if_there
@@ -277,36 +288,22 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
         return TOKENIZER_NAME, CONFIG_NAME, _VOCAB_NAME
 
     def tokenizer_files(self, vocabulary: PretrainedVocabulary) -> Mapping[str, bytes]:
-        from tokcore.foreign_tokenizers.sentencepiece import (
-            CONTROL,
-            NORMALIZER,
-            UNKNOWN,
-            read_model,
-        )
+        from tokcore.foreign_tokenizers.sentencepiece import read_model
         from tokcore.foreign_tokenizers.sentencepiece_files import unigram_json, vocab_file
 
         pieces, specs = read_model(vocabulary.data, vocabulary.path)
-        special = [piece.text for piece in pieces if piece.type in (CONTROL, UNKNOWN)]
-        charsmap = specs[NORMALIZER].get(2, b'')
-        files = {
-            TOKENIZER_NAME: unigram_json(pieces, charsmap, self.byte_fallback, special),
-            CONFIG_NAME: tokenizer_config(special),
-            _VOCAB_NAME: vocab_file(pieces),
-        }
-        return {name: files[name] for name in self.tokenizer_file_names}
+        files = {_VOCAB_NAME: vocab_file(pieces)}
+        if TOKENIZER_NAME in self.tokenizer_file_names:
+            tokenizer, config = unigram_json(pieces, specs, self.byte_fallback)
+            files |= {TOKENIZER_NAME: tokenizer, CONFIG_NAME: config}
+        return files
 
     def tokens(self, text: str) -> Iterable[str]:
         return self.pre_tokenizer.tokens(text)
 
     def vocabulary_of(self, characters: Sequence[str]) -> PretrainedVocabulary:
-        from tokcore.foreign_tokenizers.sentencepiece import NORMAL, Piece
-        from tokcore.foreign_tokenizers.sentencepiece_files import model_file
-        from tokcore.foreign_tokenizers.sentences import charsmap_data
-
-        pieces = [Piece(character, -1.0, NORMAL) for character in sorted({*characters, '▁'})]
-        rule = self.normalization_rule_name
-        normalizer = [(1, rule), (2, charsmap_data(rule))]
-        return self.parse(model_file([*self._meta_pieces, *pieces], [], normalizer), '')
+        pieces = sorted({*characters, '▁'})
+        return self._model(pieces, [-1.0] * len(pieces), UnigramOptions(0))
 
 
 SCHEME = UnigramScheme()

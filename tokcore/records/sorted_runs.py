@@ -30,7 +30,14 @@ import google_crc32c
 import numpy as np
 
 from tokcore.corpus.corpus import OpenBinary
-from tokcore.corpus.stats import LineTally, RangeChecksum, RejectedLines, add_tallies, join_adjacent
+from tokcore.corpus.stats import (
+    BlockStats,
+    LineTally,
+    RangeChecksum,
+    RejectedLines,
+    add_tallies,
+    join_adjacent,
+)
 from tokcore.corpus.storage import open_path
 from tokcore.errors import InputError
 from tokcore.format_numbers import SHUFFLE
@@ -69,7 +76,8 @@ FOOTER_BYTES = _FOOTER.size + _CHECK.size
 class RunBuffer:
     """Collects the rows of one split, up to a size, for a part of a run, and their statistics.
 
-    What fits depends on the rows alone, so a run is cut into the same parts on every machine.
+    What fits depends on the rows alone, so a run is cut into the same parts on every machine, except
+    that its last part may be `split`.
     """
 
     def __init__(self, byte_limit: int):
@@ -80,43 +88,70 @@ class RunBuffer:
 
     def clear(self) -> None:
         """Removes all rows; the memory stays."""
-        self._used = 0
+        self._ends = [0]  # of the records of each batch
         self._rows = 0
         self._rejected_bytes = 0
         self._keys: list[np.ndarray] = []
         self._lengths: list[np.ndarray] = []
         self._sizes: list[np.ndarray] = []
-        self._tallies: list[LineTally] = []
-        self._checksums: list[RangeChecksum] = []
-        self.rejected: list[RejectedLines] = []
+        self._stats: list[BlockStats] = []
+        self._blocks: list[int] = []
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks in it."""
+        return sum(self._blocks)
+
+    @property
+    def rejected(self) -> list[RejectedLines]:
+        """The lines that were left out, in the order of the input."""
+        return [lines for stats in self._stats for lines in stats.rejected]
 
     def fits(self, encoded: EncodedBlock) -> bool:
-        """Whether a block may be added; the first one always may."""
-        if not self._tallies:
+        """Whether a batch may be added; the first one always may."""
+        if not self._stats:
             return True
-        size = self._used + len(encoded.rows.records)
+        size = self._ends[-1] + len(encoded.rows.records)
         size += self._rejected_bytes + _rejected_bytes(encoded)
         rows = self._rows + len(encoded.rows)
         row_bytes = BUFFERED_ROW_BYTES + 2 * SIZE_BYTES * encoded.rows.sizes.shape[1]
         return size + row_bytes * rows <= self._byte_limit
 
-    def add(self, encoded: EncodedBlock) -> None:
-        """Adds a block."""
+    def add(self, encoded: EncodedBlock, blocks: int = 1) -> None:
+        """Adds a batch of blocks."""
         rows: FramedRows = encoded.rows
-        end = self._used + len(rows.records)
+        start = self._ends[-1]
+        end = start + len(rows.records)
         if end > len(self._records):
-            # Only if the first block is larger than the limit: then nothing else is copied.
-            self._records = np.concatenate([self._records[: self._used], rows.records])
-        self._records[self._used : end] = rows.records
-        self._used = end
+            # Only if the first batch is larger than the limit: then nothing else is copied.
+            self._records = np.concatenate([self._records[:start], rows.records])
+        self._records[start:end] = rows.records
+        self._ends.append(end)
         self._rows += len(rows)
         self._rejected_bytes += _rejected_bytes(encoded)
         self._keys.append(rows.keys)
         self._lengths.append(rows.lengths.astype(np.uint32))
         self._sizes.append(rows.sizes)
-        self._tallies.append(encoded.stats.tally)
-        self._checksums += encoded.stats.checksums
-        self.rejected += encoded.stats.rejected
+        self._stats.append(encoded.stats)
+        self._blocks.append(blocks)
+
+    def split(self, count: int) -> list[RunBuffer]:
+        """Returns at most `count` buffers of about one size with its batches, in their order.
+
+        They use the memory of this one, which must not be used again.
+        """
+        wanted = [self._ends[-1] * number / count for number in range(1, count)]
+        cuts = {0, *np.searchsorted(self._ends, wanted).tolist(), len(self._stats)}
+        parts = []
+        for first, end in itertools.pairwise(sorted(cuts)):
+            part, start = RunBuffer(0), self._ends[first]
+            part._records = self._records[start : self._ends[end]]
+            part._ends = [each - start for each in self._ends[first : end + 1]]
+            part._keys, part._lengths = self._keys[first:end], self._lengths[first:end]
+            part._sizes, part._stats = self._sizes[first:end], self._stats[first:end]
+            part._blocks = self._blocks[first:end]
+            parts.append(part)
+        return parts or [self]
 
     def sorted_rows(self) -> SortedRows:
         """Returns the rows in the order of their keys; they are valid until the buffer changes.
@@ -128,12 +163,13 @@ class RunBuffer:
         sizes = joined_sizes(self._sizes)
         self._keys, self._lengths, self._sizes = [], [], []
         starts = row_offsets(lengths)[:-1]
-        return SortedRows.of(keys, self._records[: self._used], starts, lengths, sizes)
+        return SortedRows.of(keys, self._records[: self._ends[-1]], starts, lengths, sizes)
 
     def stats(self, split: str, first: int, blocks: int) -> RunStats:
         """Returns the statistics of the rows; `first` and `blocks` as in `RunStats`."""
-        checksums = join_adjacent(self._checksums)
-        return RunStats(first, blocks, add_tallies(split, self._tallies), tuple(checksums))
+        checksums = [checksum for stats in self._stats for checksum in stats.checksums]
+        tally = add_tallies(split, [stats.tally for stats in self._stats])
+        return RunStats(first, blocks, tally, tuple(join_adjacent(checksums)))
 
 
 def _rejected_bytes(encoded: EncodedBlock) -> int:

@@ -167,7 +167,7 @@ def frame_examples(
     Raises ValueError if names repeat, numbers of rows differ, ids are not int32 or uint16 or are
     negative, or an example takes 2 GiB, which protobuf cannot read.
     """
-    keys = np.array(keys, np.uint64)
+    keys = np.asarray(keys, np.uint64)
     rows = len(keys)
     # (name field, ids or serialized features, offsets, bytes of varints per row or None)
     columns: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]] = []
@@ -205,9 +205,11 @@ def frame_examples(
     row_sizes = np.empty((rows, 0), np.uint32)
     if text_bytes is not None:
         sides = [side for _, side in features if isinstance(side, EncodedSide)]
-        row_sizes = np.column_stack(
-            [*(np.diff(side.offsets) for side in sides), text_bytes]
-        ).astype(np.uint32)
+        row_sizes = np.empty((rows, len(sides) + 1), np.uint32)
+        for column, side in enumerate(sides):  # without arrays of 64 bits in between
+            starts, ends = side.offsets[:-1], side.offsets[1:]
+            np.subtract(ends, starts, out=row_sizes[:, column], casting='unsafe')
+        row_sizes[:, -1] = text_bytes
     return FramedRows(keys, lengths, records, row_sizes)
 
 

@@ -4,6 +4,7 @@
 the pieces lists the edges of a word's lattice.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from tokcore.unigram.plain_iteration import finish
 from tokcore.unigram.pruning import find_reachable, keep_pieces
 from tokcore.unigram.seeds import Pieces, seed_pieces
 from tokcore.unigram.trie import PieceTrie
-from tokcore.unigram.words import RankedWords, Words, rank_words
+from tokcore.unigram.words import Words, rank_words
 
 _f32, _f64 = np.float32, np.float64
 
@@ -29,117 +30,182 @@ class LearnedPieces(NamedTuple):
     scores: np.ndarray  # float32
 
 
+class PieceRules(NamedTuple):
+    """How pieces are learned, with the names and defaults of SentencePiece's trainer."""
+
+    vocab_size: int  # the number of pieces, meta pieces among them
+    num_meta_pieces: int
+    character_coverage: float = 0.9995
+    required_chars: str = ''
+    num_threads: int = 16  # the number of partial sums, on which the result depends
+    shrinking_factor: float = 0.75
+    num_sub_iterations: int = 2
+    seed_sentencepiece_size: int = 1_000_000
+    max_sentencepiece_length: int = 16
+    hard_vocab_limit: bool = True
+
+    @property
+    def most_seeds(self) -> int:
+        return self.seed_sentencepiece_size or max(100_000, 8 * self.vocab_size)
+
+    @property
+    def target(self) -> int:
+        """How many pieces the last step of pruning leaves at most."""
+        return int(self.vocab_size * 1.1)
+
+    def kernel(self, step: int) -> Callable[..., None]:
+        """Returns what sums the words of a shard in a step, from 0 on."""
+        is_last = step % (self.num_sub_iterations + 1) == self.num_sub_iterations
+        return count_best_ways if is_last else expect_counts
+
+    def most_steps(self, step: int, pieces: int) -> int:
+        """Returns how many steps there are from this one on, at most: if only pruning drops pieces."""
+        rounds = math.log(max(pieces, 1) / self.target) / -math.log(self.shrinking_factor)
+        each = self.num_sub_iterations + 1
+        return each * max(1, math.ceil(rounds)) - step % each
+
+    def check_size(self, required: int) -> None:
+        """Raises InputError if the vocabulary has no room for so many characters."""
+        if required + self.num_meta_pieces > self.vocab_size:
+            raise InputError(
+                f'{required:,} characters and {self.num_meta_pieces} meta pieces are required, more '
+                f'than the vocabulary size of {self.vocab_size:,}; give a larger --vocab-size or a '
+                'smaller --character-coverage'
+            )
+
+
+Report = Callable[[int, int], None]
+"""Takes the number of finished steps, and of all, at most; at the end twice the same."""
+
+
 def learn_pieces(
-    words: Words, *, vocab_size: int, num_meta_pieces: int, character_coverage: float = 0.9995,
-    required_chars: str = '', num_threads: int = 16, shrinking_factor: float = 0.75,
-    num_sub_iterations: int = 2, seed_sentencepiece_size: int = 1_000_000,
-    max_sentencepiece_length: int = 16, hard_vocab_limit: bool = True, max_workers: int = 1,
-    report: Callable[[str], None] = lambda line: None,
-) -> LearnedPieces:  # fmt: skip
+    words: Words,
+    rules: PieceRules,
+    max_workers: int = 1,
+    report: Report = lambda done, total: None,
+) -> LearnedPieces:
     """Learns the pieces that SentencePiece's trainer writes for the same words and options.
 
     Args:
         words: distinct ones. They are not kept, so the caller should not keep them either.
-        vocab_size: the number of pieces, meta pieces among them.
-        num_threads: the number of partial sums, on which the result depends.
-        max_workers: threads that run at a time, on which it does not depend.
-        report: is called with a line after each step.
+        rules: the options.
+        max_workers: threads that run at a time, on which the result does not depend.
+        report: see `Report`.
 
     Raises:
         InputError: there is no word, or the size is too small or too large for them.
     """
-    ranked = rank_words(words, character_coverage, required_chars)
+    ranked = rank_words(words, rules.character_coverage, rules.required_chars)
     del words
-    if len(ranked.required) + num_meta_pieces > vocab_size:
-        raise InputError(
-            f'{len(ranked.required):,} characters and {num_meta_pieces} meta pieces are required, more '
-            f'than the vocabulary size of {vocab_size:,}; give a larger --vocab-size or a smaller '
-            '--character-coverage'
-        )
-    most_seeds = seed_sentencepiece_size or max(100_000, 8 * vocab_size)
-    pieces = seed_pieces(ranked, most_seeds, max_sentencepiece_length, max_workers)
-    report(f'{len(pieces.scores):,} pieces to begin with')
-    model = _Model(ranked, max_sentencepiece_length, num_threads, max_workers)
-    alphabet, required = ranked.alphabet, ranked.alphabet[ranked.required]
+    rules.check_size(len(ranked.required))
+    width = rules.max_sentencepiece_length
+    pieces = seed_pieces(ranked, rules.most_seeds, width, max_workers)
+    counts = read_only(ranked.counts.astype(_f32))
+    strings = strings_of(ranked.letters, ranked.starts, counts)
+    alphabet, required = ranked.alphabet, ranked.required
     del ranked  # 24 bytes a word that are not needed from here on
-    target = int(vocab_size * 1.1)
+
+    def sum_step(step: int, pieces: Pieces, trie: PieceTrie) -> np.ndarray:
+        return sum_shards(
+            rules.kernel(step), strings, trie.nodes, len(pieces.scores), unknown_score(pieces),
+            width, rules.num_threads, max_workers,
+        )  # fmt: skip
+
+    return learn_from_seeds(pieces, alphabet, required, rules, sum_step, report=report)
+
+
+def learn_from_seeds(
+    pieces: Pieces,
+    alphabet: np.ndarray,
+    required: np.ndarray,
+    rules: PieceRules,
+    sum_step: Callable[[int, Pieces, PieceTrie], np.ndarray],
+    step: int = 0,
+    report: Report = lambda done, total: None,
+) -> LearnedPieces:
+    """Improves and prunes pieces until they are few enough.
+
+    Args:
+        pieces: with which a step begins: the seeds, or what an earlier run has left.
+        alphabet: int32, the code points of letters.
+        required: int64, the letters that must be pieces, by count, descending.
+        sum_step: returns the sums of a step, by its number, over all words: float32[pieces].
+        step: the number of the first step.
+        report: see `Report`.
+
+    Raises:
+        InputError: there are fewer pieces than asked for.
+    """
+    trie = PieceTrie.of(pieces)
+    total = step + rules.most_steps(step, len(pieces.scores))
     while True:
-        trie = PieceTrie.of(pieces)
-        for _ in range(num_sub_iterations):
-            pieces, trie = model.improve(pieces, trie)
-            report(f'{len(pieces.scores):,} pieces are expected in the words')
-        kept = max(target, int(_f32(_f32(shrinking_factor) * _f32(len(pieces.scores)))))
-        pieces = model.prune(pieces, trie, kept)
-        report(f'{len(pieces.scores):,} pieces are kept')
-        if len(pieces.scores) <= target:
-            break
-    pieces = model.drop_unreachable(pieces)
-    characters = [*map(chr, required.tolist())]
-    found = finish(_model_of(pieces, alphabet), characters, vocab_size - num_meta_pieces)
-    size = len(found) + num_meta_pieces
-    if hard_vocab_limit and size < vocab_size:
+        report(step, total)
+        sums = sum_step(step, pieces, trie)
+        if rules.kernel(step) is expect_counts:
+            pieces, trie = _improve(pieces, trie, sums)
+        else:
+            pieces = _prune(pieces, trie, sums, rules)
+            if len(pieces.scores) <= rules.target:
+                break
+            trie = PieceTrie.of(pieces)
+        step += 1
+    report(total, total)
+    pieces = _drop_unreachable(pieces, rules.max_sentencepiece_length)
+    characters = [*map(chr, alphabet[required].tolist())]
+    most = rules.vocab_size - rules.num_meta_pieces
+    found = finish(_model_of(pieces, alphabet), characters, most)
+    if rules.hard_vocab_limit and len(found) < most:
         raise InputError(
-            f'the words give only {size:,} pieces, fewer than the vocabulary size of {vocab_size:,}; '
-            'give a smaller --vocab-size, or --no-hard-vocab-limit'
+            f'the words give only {len(found) + rules.num_meta_pieces:,} pieces, fewer than the '
+            f'vocabulary size of {rules.vocab_size:,}; give a smaller --vocab-size, or '
+            '--no-hard-vocab-limit'
         )
     return LearnedPieces(
         [piece.encode() for piece, _ in found], np.array([score for _, score in found], _f32)
     )
 
 
-class _Model:
-    """The steps over the words."""
-
-    def __init__(self, words: RankedWords, width: int, num_threads: int, max_workers: int):
-        counts = read_only(words.counts.astype(_f32))
-        self._words = _strings(words.letters, words.starts, counts)
-        self._width = width
-        self._num_threads, self._max_workers = num_threads, max_workers
-
-    def _sum(self, step: Callable, pieces: Pieces, trie: PieceTrie) -> np.ndarray:
-        return sum_shards(
-            step, self._words, trie.nodes, len(pieces.scores), _unknown_score(pieces), self._width,
-            self._num_threads, self._max_workers,
-        )  # fmt: skip
-
-    def improve(self, pieces: Pieces, trie: PieceTrie) -> tuple[Pieces, PieceTrie]:
-        """Computes scores from expected counts; drops what is expected in less than half of a word."""
-        expected = self._sum(expect_counts, pieces, trie)
-        kept = np.flatnonzero(expected >= _f32(0.5))
-        scores = np.empty(len(kept), _f32)
-        _scores_of_counts(read_only(expected[kept]), scores)
-        return pieces.pick(kept, scores), trie.score(kept, scores)
-
-    def prune(self, pieces: Pieces, trie: PieceTrie, most: int) -> Pieces:
-        """Returns the pieces that have no replacement, and those of the largest losses, in this order."""
-        totals = self._sum(count_best_ways, pieces, trie)
-        kept, losses = np.empty(len(totals), np.int64), np.empty(len(totals), _f32)
-        everything = _f32(totals.sum(dtype=_f64))
-        always, others = keep_pieces(
-            _strings(pieces.letters, pieces.starts, pieces.scores), totals, everything, trie.nodes,
-            _unknown_score(pieces), self._width, kept, losses,
-        )  # fmt: skip
-        others = len(kept) - 1 - np.arange(others)
-        order = others[np.argsort(-losses[others], kind='stable')][: most - always]
-        kept = np.concatenate([kept[:always], kept[order]])
-        return pieces.pick(kept, pieces.scores[kept])
-
-    def drop_unreachable(self, pieces: Pieces) -> Pieces:
-        """Returns the pieces that are not worse than the best way to write them in others."""
-        trie = PieceTrie.of(pieces)
-        reachable = np.empty(len(pieces.scores), np.bool_)
-        find_reachable(
-            _strings(pieces.letters, pieces.starts, pieces.scores), pieces.scores, trie,
-            _unknown_score(pieces), self._width, reachable,
-        )  # fmt: skip
-        return pieces.pick(np.flatnonzero(reachable), pieces.scores[reachable])
+def _improve(pieces: Pieces, trie: PieceTrie, expected: np.ndarray) -> tuple[Pieces, PieceTrie]:
+    """Computes scores from expected counts; drops what is expected in less than half of a word."""
+    kept = np.flatnonzero(expected >= _f32(0.5))
+    scores = np.empty(len(kept), _f32)
+    _scores_of_counts(read_only(expected[kept]), scores)
+    return pieces.pick(kept, scores), trie.score(kept, scores)
 
 
-def _strings(letters: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> Strings:
-    return Strings(letters, starts, counts, int(np.diff(starts).max()) - 1)
+def _prune(pieces: Pieces, trie: PieceTrie, totals: np.ndarray, rules: PieceRules) -> Pieces:
+    """Returns the pieces that have no replacement, and those of the largest losses, in this order."""
+    share = _f32(_f32(rules.shrinking_factor) * _f32(len(totals)))
+    most = max(rules.target, int(share))
+    kept, losses = np.empty(len(totals), np.int64), np.empty(len(totals), _f32)
+    everything = _f32(totals.sum(dtype=_f64))
+    always, others = keep_pieces(
+        strings_of(*pieces), totals, everything, trie.nodes, unknown_score(pieces),
+        rules.max_sentencepiece_length, kept, losses,
+    )  # fmt: skip
+    others = len(kept) - 1 - np.arange(others)
+    order = others[np.argsort(-losses[others], kind='stable')][: most - always]
+    kept = np.concatenate([kept[:always], kept[order]])
+    return pieces.pick(kept, pieces.scores[kept])
 
 
-def _unknown_score(pieces: Pieces) -> np.float32:
+def _drop_unreachable(pieces: Pieces, width: int) -> Pieces:
+    """Returns the pieces that are not worse than the best way to write them in others."""
+    trie = PieceTrie.of(pieces)
+    reachable = np.empty(len(pieces.scores), np.bool_)
+    find_reachable(
+        strings_of(*pieces), pieces.scores, trie, unknown_score(pieces), width, reachable
+    )
+    return pieces.pick(np.flatnonzero(reachable), pieces.scores[reachable])
+
+
+def strings_of(letters: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> Strings:
+    """Returns strings with the length of the longest."""
+    return Strings(letters, starts, counts, int(np.diff(starts).max(initial=1)) - 1)
+
+
+def unknown_score(pieces: Pieces) -> np.float32:
+    """Returns the score of a character that is no piece."""
     return _f32(pieces.scores.min() - _f32(10))
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.unigram.numbers import digamma, exp, log, log1p, number_tables
+from tokcore.unigram.pruning import pop, push
 from tokcore.unigram.scripts import INHERITED, script_table
 
 _f32, _f64 = np.float32, np.float64
@@ -24,7 +25,7 @@ Words = Mapping[str, tuple[int, int]]
 """Words with two counts: all occurrences, and those that end a sentence. Sums are in this order."""
 
 Model = dict[str, np.float32]
-"""Pieces with their scores, which are natural logarithms of probabilities."""
+"""Pieces with their scores, which are natural logarithms of probabilities, or with their counts."""
 
 
 def learn_plainly(
@@ -39,22 +40,20 @@ def learn_plainly(
         last: the word that ends the last sentence.
         required: the characters that must be pieces, by count; others are U+2585 in the words.
     """
-    counts = {word: count for word, (count, _) in words.items()}
     model = seed_model(words, last, seed_sentencepiece_size, max_sentencepiece_length)
     target = int(vocab_size * 1.1)
     while True:
         for _ in range(num_sub_iterations):
-            model = score_pieces(expected_counts(counts, model, num_threads))
-        kept = max(target, int(_f32(_f32(shrinking_factor) * _f32(len(model)))))
-        model = prune(counts, model, num_threads, kept)
+            model = score_pieces(sum_shares(words, model, num_threads, expected_shares))
+        totals = sum_shares(words, model, num_threads, best_shares)
+        most = max(target, int(_f32(_f32(shrinking_factor) * _f32(len(model)))))
+        model = prune(totals, model, most)
         if len(model) <= target:
             break
-    unknown = unknown_score(model)
     reachable = {}
     for piece, score in model.items():
-        edges = lattice(piece, model, unknown)
-        others = [edge for edge in edges if edge.end - edge.begin < len(piece)]
-        if not others or best_way(others)[1] <= score:
+        others = [edge for edge in lattice(piece, model) if edge.end - edge.begin < len(piece)]
+        if not others or best_way(others)[1][-1] <= score:
             reachable[piece] = score
     return finish(reachable, required, vocab_size - num_meta_pieces)
 
@@ -69,14 +68,13 @@ def seed_model(words: Words, last: str, most: int, longest: int) -> Model:
     characters, counts, rests = Counter[str](), Counter[str](), Counter[str]()
     following = defaultdict[str, set[int]](set)
     for word, (count, ending) in words.items():
+        after = [0xE2] * (count > ending) + [0] * (ending > 0)
         for begin, character in enumerate(word):
             characters[character] += count
             for end in range(begin + 2, len(word) + 1):
-                counts[word[begin:end]] += count
-                after = [0xE2] * (count > ending) + [0] * (ending > 0)
-                following[word[begin:end]].update(
-                    after if end == len(word) else word[end].encode()[:1]
-                )
+                part = word[begin:end]
+                counts[part] += count
+                following[part].update(after if end == len(word) else word[end].encode()[:1])
             rests[word[begin:]] += ending * last.endswith(word[begin:])
     scores = {}
     for part, count in counts.items():
@@ -114,13 +112,9 @@ class Edge(NamedTuple):
     score: np.float32
 
 
-def unknown_score(model: Model) -> np.float32:
-    """Returns the score of unknown characters."""
-    return _f32(min(model.values()) - _f32(10))
-
-
-def lattice(word: str, model: Model, unknown: np.float32) -> list[Edge]:
+def lattice(word: str, model: Model) -> list[Edge]:
     """Returns the edges by begin and length; an unknown character comes after the pieces."""
+    unknown = _f32(min(model.values()) - _f32(10))
     edges = []
     for begin in range(len(word)):
         for end in range(begin + 1, len(word) + 1):
@@ -131,42 +125,38 @@ def lattice(word: str, model: Model, unknown: np.float32) -> list[Edge]:
     return edges
 
 
-def sum_counts(
-    counts: Mapping[str, int],
-    model: Model,
-    num_threads: int,
-    add: Callable[[str, int, Model], None],
+Shares = Iterator[tuple[str, np.float64]]
+"""Pieces, and how often each is counted for one occurrence of a word."""
+
+
+def sum_shares(
+    words: Words, model: Model, num_threads: int, shares: Callable[[list[Edge]], Shares]
 ) -> Model:
-    """Returns a sum for each piece, to which `add` adds word after word: sums of threads are added."""
-    total: Model = {}
+    """Returns the count of each piece: each thread adds its words in order, then their sums are added."""
+    total = dict.fromkeys(model, _f32(0))
     for thread in range(num_threads):
         sums = dict.fromkeys(model, _f32(0))
-        for word in [*counts][thread::num_threads]:
-            add(word, counts[word], sums)
-        total = {piece: _f32(total.get(piece, _f32(0)) + sums[piece]) for piece in model}
+        for word in [*words][thread::num_threads]:
+            count = _f64(_f32(words[word][0]))
+            for piece, share in shares(lattice(word, model)):
+                sums[piece] = _f32(_f64(sums[piece]) + count * share)
+        total = {piece: _f32(total[piece] + sums[piece]) for piece in model}
     return total
 
 
-def expected_counts(counts: Mapping[str, int], model: Model, num_threads: int) -> Model:
-    """Returns how often each piece is expected in the words."""
-    unknown = unknown_score(model)
-
-    def add_shares(word: str, count: int, sums: Model) -> None:
-        edges = lattice(word, model, unknown)
-        alpha, beta = {0: _f32(0)}, {len(word): _f32(0)}
-        for edge in edges:
-            before = _f32(edge.score + alpha[edge.begin])
-            alpha[edge.end] = _add_logs(alpha.get(edge.end), before)
-        for edge in sorted(edges, key=lambda edge: (-edge.begin, edge.end)):
-            after = _f32(edge.score + beta[edge.end])
-            beta[edge.begin] = _add_logs(beta.get(edge.begin), after)
-        for edge in edges:
-            share = _f32(_f32(alpha[edge.begin] + edge.score) + beta[edge.end])
-            share = _f32(share - alpha[len(word)])
-            added = _f64(_f32(count)) * exp(_f64(share), number_tables().powers)
-            sums[edge.piece] = _f32(_f64(sums[edge.piece]) + added)
-
-    return sum_counts(counts, model, num_threads, add_shares)
+def expected_shares(edges: list[Edge]) -> Shares:
+    """Yields the probability of each edge."""
+    length = edges[-1].end
+    alpha, beta = {0: _f32(0)}, {length: _f32(0)}
+    for edge in edges:
+        before = _f32(edge.score + alpha[edge.begin])
+        alpha[edge.end] = _add_logs(alpha.get(edge.end), before)
+    for edge in sorted(edges, key=lambda edge: -edge.begin):
+        after = _f32(edge.score + beta[edge.end])
+        beta[edge.begin] = _add_logs(beta.get(edge.begin), after)
+    for edge in edges:
+        share = _f32(_f32(alpha[edge.begin] + edge.score) + beta[edge.end])
+        yield edge.piece, exp(_f64(_f32(share - alpha[length])), number_tables().powers)
 
 
 def _add_logs(one: np.float32 | None, other: np.float32) -> np.float32:
@@ -179,6 +169,12 @@ def _add_logs(one: np.float32 | None, other: np.float32) -> np.float32:
     return _f32(_f64(high) + log1p(exp(_f64(_f32(low - high)), number_tables().powers)))
 
 
+def best_shares(edges: list[Edge]) -> Shares:
+    """Yields 1 for each piece of the best way."""
+    for piece in best_way(edges)[0]:
+        yield piece, _f64(1)
+
+
 def score_pieces(expected: Model) -> Model:
     """Returns the scores of the pieces that are expected at least every second time."""
     kept = {piece: count for piece, count in expected.items() if count >= _f32(0.5)}
@@ -189,122 +185,87 @@ def score_pieces(expected: Model) -> Model:
     return {piece: _f32(digamma(_f64(count)) - log_total) for piece, count in kept.items()}
 
 
-def prune(counts: Mapping[str, int], model: Model, num_threads: int, kept: int) -> Model:
-    """Returns the pieces without another way, and those with the largest losses, `kept` in all.
+def prune(totals: Model, model: Model, most: int) -> Model:
+    """Returns the pieces without another way, and those with the largest losses, `most` in all.
 
     The loss is how much less probable the text is if a piece becomes the second best way to write it.
     """
-    unknown = unknown_score(model)
-
-    def add_best_way(word: str, count: int, sums: Model) -> None:
-        for piece in best_way(lattice(word, model, unknown))[0]:
-            sums[piece] = _f32(sums[piece] + _f32(count))
-
-    total = sum_counts(counts, model, num_threads, add_best_way)
-    everything = _f32(sum(map(_f64, total.values())))
+    everything = _f32(sum(map(_f64, totals.values())))
     log_sum = _f64(_f32(log(_f64(everything))))
-    pruned, losses = {}, {}
-    for piece, count in total.items():
-        ways = [*best_ways(lattice(piece, model, unknown), len(piece))]
+    kept, losses = {}, {}
+    for piece, count in totals.items():
+        ways = two_best_ways(lattice(piece, model))
         if count == 0 or (len(ways) > 1 and len(ways[0]) > 1):
             continue
         if len(ways) == 1:
-            pruned[piece] = model[piece]
+            kept[piece] = model[piece]
             continue
-        with_alternatives = _f32(everything + _f32(count * _f32(len(ways[1]) - 1)))
-        log_alternatives = _f64(_f32(log(_f64(with_alternatives))))
-        alternative = _f32(0)
+        without = _f32(everything + _f32(count * _f32(len(ways[1]) - 1)))
+        log_without = _f64(_f32(log(_f64(without))))
+        other_score = _f32(0)
         for other in ways[1]:
-            other_log = log(_f64(_f32(total[other] + count))) - log_alternatives
-            alternative = _f32(_f64(alternative) + other_log)
-        own = _f32(log(_f64(count)) - log_sum)
-        losses[piece] = _f32(_f32(count / everything) * _f32(own - alternative))
-    best = sorted(losses, key=lambda piece: -losses[piece])[: kept - len(pruned)]
-    return pruned | {piece: model[piece] for piece in best}
+            other_log = log(_f64(_f32(totals[other] + count))) - log_without
+            other_score = _f32(_f64(other_score) + other_log)
+        score = _f32(log(_f64(count)) - log_sum)
+        losses[piece] = _f32(_f32(count / everything) * _f32(score - other_score))
+    best = sorted(losses, key=lambda piece: -losses[piece])[: most - len(kept)]
+    return kept | {piece: model[piece] for piece in best}
 
 
-def best_way(edges: Sequence[Edge]) -> tuple[list[str], np.float32]:
-    """Returns the pieces of the best way, and its score."""
-    best, before, length = _best_before(edges)
-    ends = [i for i, edge in enumerate(edges) if edge.end == length]
-    edge = max(ends, key=lambda i: best[i])  # the first of equal ones
-    score, way = best[edge], []
-    while edge >= 0:
-        way.append(edges[edge].piece)
-        edge = before[edge]
-    return way[::-1], score
+def best_way(edges: list[Edge]) -> tuple[list[str], list[np.float32]]:
+    """Returns the pieces of the best way, and the best score up to each edge and up to the end.
 
-
-def _best_before(edges: Sequence[Edge]) -> tuple[list[np.float32], list[int], int]:
-    """Returns the best score up to each edge, the edge before it, and the word's length.
-
-    Scores are compared with that of the edge added: by rounding, different ones may become equal.
+    Scores are compared with that of the next edge added: by rounding, different ones may become equal.
     """
     best: list[np.float32] = []
-    before = []
-    for edge in edges:
-        choices = [i for i, other in enumerate(edges[: len(best)]) if other.end == edge.begin]
-        sums = [_f32(best[i] + edge.score) for i in choices]
-        best.append(max(sums) if choices else edge.score)
-        before.append(choices[sums.index(max(sums))] if choices else -1)
-    return best, before, max(edge.end for edge in edges)
+    before: list[int] = []
+    for edge in [*edges, Edge(edges[-1].end, 0, '', _f32(0))]:
+        ways = [i for i in range(len(best)) if edges[i].end == edge.begin]
+        sums = [_f32(best[i] + edge.score) for i in ways]
+        best.append(max(sums, default=edge.score))
+        before.append(ways[sums.index(best[-1])] if ways else -1)  # the first of equal ones
+    pieces, last = list[str](), before[-1]
+    while last >= 0:
+        pieces.insert(0, edges[last].piece)
+        last = before[last]
+    return pieces, best
 
 
-class Hypothesis(NamedTuple):
-    """A way from somewhere in the word to its end."""
+def two_best_ways(edges: list[Edge]) -> list[list[str]]:
+    """Returns the pieces of the two best ways, or of the only one, found by A* from the end.
 
-    bound: np.float32  # the score of the best whole way that ends so
-    score: np.float32
-    begin: int
-    pieces: list[str]
-    is_whole: bool = False
-
-
-def best_ways(edges: Sequence[Edge], length: int) -> Iterator[list[str]]:
-    """Yields the two best ways, or the only one, by A* from the word's end; pieces are in order."""
-    best = _best_before(edges)[0]
-    heap: list[Hypothesis] = []
-    _push(heap, Hypothesis(best_way(edges)[1], _f32(0), length, []))
-    found = 0
-    while heap and found < 2:
-        top = _pop(heap)
-        if top.is_whole:
-            found += 1
-            yield top.pieces
-        elif top.begin == 0:
-            _push(heap, Hypothesis(top.score, top.score, 0, top.pieces, is_whole=True))
-        else:
-            for edge, bound in zip(edges, best):
-                if edge.end == top.begin:
-                    scores = _f32(bound + top.score), _f32(edge.score + top.score)
-                    _push(heap, Hypothesis(*scores, edge.begin, [edge.piece, *top.pieces]))
-
-
-def _push(heap: list[Hypothesis], item: Hypothesis) -> None:
-    """Adds to a heap as libstdc++ does, whose order of equal bounds is another than Python's."""
-    heap.append(item)
-    _rise(heap, len(heap) - 1, item)
-
-
-def _rise(heap: list[Hypothesis], hole: int, item: Hypothesis) -> None:
-    while hole > 0 and heap[(hole - 1) // 2].bound < item.bound:
-        heap[hole] = heap[(hole - 1) // 2]
-        hole = (hole - 1) // 2
-    heap[hole] = item
-
-
-def _pop(heap: list[Hypothesis]) -> Hypothesis:
-    top, item = heap[0], heap.pop()
-    if heap:
-        hole = 0
-        while 2 * hole + 1 < len(heap):
-            child = min(2 * hole + 2, len(heap) - 1)
-            if heap[child].bound < heap[2 * hole + 1].bound:
-                child = 2 * hole + 1
-            heap[hole] = heap[child]
-            hole = child
-        _rise(heap, hole, item)
-    return top
+    `pruning` has the heap of libstdc++, whose order of equal bounds is not that of Python.
+    """
+    best = best_way(edges)[1]
+    heap, bounds, size = np.zeros(1 << 16, np.int64), np.zeros(1 << 16, _f32), 0
+    # The bound of the whole ways that end so; the score, the begin and the pieces; whether it is whole.
+    added = [(best[-1], _f32(0), edges[-1].end, list[str](), False)]
+    ways, found = added[:0], list[list[str]]()
+    while len(found) < 2:
+        for way in added:
+            bounds[len(ways)] = way[0]
+            size = push(heap, size, bounds, len(ways))
+            ways.append(way)
+        if size == 0:
+            break
+        _, score, begin, pieces, is_whole = ways[heap[0]]
+        size = pop(heap, size, bounds)
+        added = [
+            (
+                _f32(bound + score),
+                _f32(edge.score + score),
+                edge.begin,
+                [edge.piece, *pieces],
+                False,
+            )
+            for edge, bound in zip(edges, best)
+            if edge.end == begin
+        ]
+        if is_whole:
+            found.append(pieces)
+        elif begin == 0:
+            added = [(score, score, 0, pieces, True)]
+    return found
 
 
 def finish(model: Model, required: Sequence[str], size: int) -> list[tuple[str, np.float32]]:

@@ -26,7 +26,8 @@ class Search(NamedTuple):
 
     heap: np.ndarray  # int64[hypotheses]
     links: np.ndarray  # int64[hypotheses, 2]: the first edge, and the hypothesis of what follows it
-    scores: np.ndarray  # float32[hypotheses, 2]: of the way, and a bound of whole ways that end so
+    scores: np.ndarray  # float32[hypotheses]
+    bounds: np.ndarray  # float32[hypotheses]: the score of the best whole way that ends so
 
 
 @kernel
@@ -45,8 +46,9 @@ def keep_pieces(pieces, totals, everything, nodes, unknown, width, kept, losses)
     log_sum = _f64(_f32(log(_f64(everything))))
     edges, ways = new_edges(pieces.longest, width), new_ways(pieces.longest, width)
     search = Search(
-        np.empty(_ROOM, np.int64), np.empty((_ROOM, 2), np.int64), np.empty((_ROOM, 2), np.float32)
-    )
+        np.empty(_ROOM, np.int64), np.empty((_ROOM, 2), np.int64), np.empty(_ROOM, np.float32),
+        np.empty(_ROOM, np.float32),
+    )  # fmt: skip
     way = np.empty(pieces.longest, np.int64)
     always, others = 0, 0
     for piece in range(len(totals)):
@@ -80,12 +82,12 @@ def _second_way(size, width, best, edges, ways, search, way):
 
     Returns the kind of the piece, and how many pieces there are.
     """
-    links, scores = search.links, search.scores
-    links[0, 0], links[0, 1], scores[0, 0], scores[0, 1] = _END, -1, _f32(0), best
-    hypotheses, heaped, is_found = 1, _push(search, 0, 0), False
-    while heaped > 0 and hypotheses + width < len(search.heap):
-        top = search.heap[0]
-        heaped = _pop(search, heaped)
+    heap, links, scores, bounds = search.heap, search.links, search.scores, search.bounds
+    links[0, 0], links[0, 1], scores[0], bounds[0] = _END, -1, _f32(0), best
+    hypotheses, heaped, is_found = 1, push(heap, 0, bounds, 0), False
+    while heaped > 0 and hypotheses + width < len(heap):
+        top = heap[0]
+        heaped = pop(heap, heaped, bounds)
         edge = links[top, 0]
         if edge == _WHOLE:
             length, each = 0, links[top, 1]
@@ -100,50 +102,47 @@ def _second_way(size, width, best, edges, ways, search, way):
         begin = size if edge == _END else edge // width
         if begin == 0:
             links[hypotheses, 0], links[hypotheses, 1] = _WHOLE, top
-            scores[hypotheses, 0] = scores[hypotheses, 1] = scores[top, 0]
-            heaped = _push(search, heaped, hypotheses)
+            bounds[hypotheses] = scores[top]
+            heaped = push(heap, heaped, bounds, hypotheses)
             hypotheses += 1
         for before in range(max(0, begin - width), begin):
             for other in range(before * width, before * width + edges.number[before]):
                 if edges.ends[other] == begin:
                     links[hypotheses, 0], links[hypotheses, 1] = other, top
-                    scores[hypotheses, 0] = _f32(edges.scores[other] + scores[top, 0])
-                    scores[hypotheses, 1] = _f32(ways.scores[other] + scores[top, 0])
-                    heaped = _push(search, heaped, hypotheses)
+                    scores[hypotheses] = _f32(edges.scores[other] + scores[top])
+                    bounds[hypotheses] = _f32(ways.scores[other] + scores[top])
+                    heaped = push(heap, heaped, bounds, hypotheses)
                     hypotheses += 1
     return _ONLY, 0
 
 
 @kernel_without_allocation
-def _push(search, size, hypothesis):
-    """Adds to a heap as libstdc++ does, whose order of equal bounds is its own; returns the size."""
-    _rise(search, size, hypothesis)
+def push(heap, size, bounds, hypothesis):
+    """Adds to a heap as libstdc++ does, whose order of equal bounds is not that of Python; returns the size."""
+    _rise(heap, size, bounds, hypothesis)
     return size + 1
 
 
 @kernel_without_allocation
-def _rise(search, hole, hypothesis):
-    heap, scores = search.heap, search.scores
-    while hole > 0 and scores[heap[(hole - 1) // 2], 1] < scores[hypothesis, 1]:
+def _rise(heap, hole, bounds, hypothesis):
+    while hole > 0 and bounds[heap[(hole - 1) // 2]] < bounds[hypothesis]:
         heap[hole] = heap[(hole - 1) // 2]
         hole = (hole - 1) // 2
     heap[hole] = hypothesis
 
 
 @kernel_without_allocation
-def _pop(search, size):
+def pop(heap, size, bounds):
     """Removes the first of a heap; returns the size."""
-    heap, scores = search.heap, search.scores
     size -= 1
     hypothesis, hole = heap[size], 0
     while 2 * hole + 1 < size:
         child = min(2 * hole + 2, size - 1)
-        if scores[heap[child], 1] < scores[heap[2 * hole + 1], 1]:
+        if bounds[heap[child]] < bounds[heap[2 * hole + 1]]:
             child = 2 * hole + 1
         heap[hole] = heap[child]
         hole = child
-    if size > 0:
-        _rise(search, hole, hypothesis)
+    _rise(heap, hole, bounds, hypothesis)
     return size
 
 

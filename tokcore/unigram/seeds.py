@@ -6,7 +6,7 @@ and by the first byte of U+2581 elsewhere. Here the suffixes are sorted in parti
 so that memory does not grow with the text.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -18,14 +18,18 @@ from tokcore.unigram.numbers import log
 from tokcore.unigram.scripts import INHERITED, script_table
 from tokcore.unigram.string_sorting import (
     POSITION_BITS,
-    copy_strings,
+    entries_of,
+    pick_strings,
     position_of,
     sort_strings,
 )
-from tokcore.unigram.words import RARE, WORD_START, RankedWords
+from tokcore.unigram.words import RARE, WORD_START, Alphabet, RankedWords, Words
 
-_PARTITION = 1 << 20
-"""Suffixes that are sorted at a time, of 17 bytes each."""
+_PARTITION = 1 << 19
+"""Suffixes that are sorted at a time, of 18 bytes each; in a large text a part of it, since it is read once for
+each partition."""
+
+_PARTITIONS = 24
 
 _UNUSABLE = 254
 """As a script: no piece has this letter."""
@@ -42,15 +46,20 @@ class Candidates(NamedTuple):
     """Strings that may become pieces, those of equal length in ascending order."""
 
     positions: np.ndarray  # int64: in the letters of the words
-    lengths: np.ndarray  # int32
-    byte_lengths: np.ndarray  # int32
+    lengths: np.ndarray  # int16
+    byte_lengths: np.ndarray  # int16
     counts: np.ndarray  # int64
-
-    def pick(self, indices: np.ndarray) -> 'Candidates':
-        return Candidates(*(column[indices] for column in self))
 
     def scores(self) -> np.ndarray:
         return self.counts.astype(_f32) * self.lengths.astype(_f32)
+
+    def best(self, most: int) -> 'Candidates':
+        """Returns the candidates of the `most` largest scores, and those of equal score."""
+        if len(self.counts) <= most:
+            return self
+        scores = self.scores()
+        is_best = scores >= np.partition(scores, -most)[-most]
+        return Candidates(*(column[is_best] for column in self))
 
 
 class Letters(NamedTuple):
@@ -70,57 +79,51 @@ class Pieces(NamedTuple):
 
     def pick(self, indices: np.ndarray, scores: np.ndarray) -> 'Pieces':
         """Returns some of the pieces with these scores."""
-        return pick_strings(
-            self.letters, self.starts[indices], np.diff(self.starts)[indices], scores
-        )
-
-
-def pick_strings(
-    letters: np.ndarray, sources: np.ndarray, sizes: np.ndarray, scores: np.ndarray
-) -> Pieces:
-    """Returns the strings at these positions as pieces; sizes count the 0 too."""
-    starts = row_offsets(sizes)
-    copied = np.zeros(int(starts[-1]), letters.dtype)
-    copy_strings(read_only(letters), read_only(sources), read_only(starts), copied)
-    return Pieces(read_only(copied), read_only(starts), scores)
+        sizes = np.diff(self.starts)[indices]
+        return Pieces(*pick_strings(self.letters, self.starts[indices], sizes), scores)
 
 
 def seed_pieces(words: RankedWords, most: int, longest: int, max_workers: int) -> Pieces:
     """Returns the characters by count, and then at most `most` candidates by count times length."""
-    alphabet = words.alphabet
-    letters = _letters_of(alphabet)
-    totals = np.zeros(len(alphabet), np.int64)
-    firsts = np.zeros(len(alphabet), np.int64)
+    letters = letters_of_alphabet(words.alphabet)
+    totals, firsts = np.zeros((2, len(words.alphabet)), np.int64)
     _count_letters(words.letters, words.starts, words.counts, letters, totals, firsts)
-    totals[alphabet == ord(RARE)] = 0
-    singles = np.flatnonzero(totals)
-    singles = singles[np.argsort(-totals[singles], kind='stable')]
 
     def find(bounds: tuple[int, int]) -> Candidates:
-        found = _candidates_of(words, letters, longest, *bounds, int(firsts[slice(*bounds)].sum()))
-        return _best(found, most)
+        entries = np.empty(int(firsts[slice(*bounds)].sum()), np.int64)
+        _list_suffixes(words.letters, words.starts, letters, *bounds, entries)
+        return find_candidates(words, letters, longest, entries).best(most)
 
+    size = max(_PARTITION, int(firsts.sum()) // _PARTITIONS)
     best: list[Candidates] = []
     with ThreadPoolExecutor(max_workers) as pool:
-        for found in pool.map(find, _partitions(firsts)):
+        for found in pool.map(find, partitions(firsts, size)):
             best.append(found)
-            if sum(len(each.counts) for each in best) > most + most // 2:
-                best = [_best(_concatenate(best), most)]
-    candidates = _concatenate(best)
+            if sum(len(each.counts) for each in best) > most + most // 4:
+                best = [_concatenate(best).best(most)]
+    best = [_concatenate(best)]
+    return choose_pieces(words.letters, words.alphabet, totals, best.pop(), most)
+
+
+def choose_pieces(
+    text: np.ndarray, alphabet: np.ndarray, totals: np.ndarray, candidates: Candidates, most: int
+) -> Pieces:
+    """Returns the characters by their totals, and then the best candidates, which are in a text."""
+    singles = np.flatnonzero(np.where(alphabet == ord(RARE), 0, totals))
+    singles = singles[np.argsort(-totals[singles], kind='stable')]
     scores = candidates.scores()
     order = np.lexsort((-candidates.byte_lengths, -scores))[:most]
-    # Letters are looked up behind the words.
-    text = np.concatenate([words.letters, singles.astype(words.letters.dtype)])
-    sources = np.concatenate(
-        [len(words.letters) + np.arange(len(singles)), candidates.positions[order]]
-    )
-    sizes = np.concatenate([np.full(len(singles), 2), candidates.lengths[order] + 1])
-    values = np.concatenate([totals[singles].astype(_f32), scores[order]])
-    _take_logs(log(values.sum(dtype=_f64)), values)
-    return pick_strings(text, sources, sizes, values)
+    sizes = candidates.lengths[order] + 1
+    picked, starts = pick_strings(text, candidates.positions[order], sizes)
+    letters = np.concatenate([np.ravel([singles, 0 * singles], 'F').astype(text.dtype), picked])
+    starts = np.append(2 * np.arange(len(singles)), 2 * len(singles) + starts)
+    values = np.append(totals[singles].astype(_f32), scores[order]).astype(_f64)
+    logs = np.fromiter(map(log, values), _f64) - log(values.sum())
+    return Pieces(read_only(letters), read_only(starts), logs.astype(_f32))
 
 
-def _letters_of(alphabet: np.ndarray) -> Letters:
+def letters_of_alphabet(alphabet: np.ndarray) -> Letters:
+    """Returns what is known about the letters of code points."""
     scripts = script_table()[alphabet]
     for character in ('\0', ' ', RARE):
         scripts[alphabet == ord(character)] = _UNUSABLE
@@ -131,26 +134,49 @@ def _letters_of(alphabet: np.ndarray) -> Letters:
     return Letters(read_only(scripts), read_only(sizes), read_only(leads))
 
 
-def _partitions(firsts: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yields ranges of first letters with up to `_PARTITION` suffixes, or a single letter."""
+def partitions(firsts: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
+    """Yields ranges of first letters with up to so many suffixes, or a single letter."""
     low, size = 0, 0
     for letter, count in enumerate(firsts.tolist()):
-        if size and size + count > _PARTITION:
+        if size and size + count > most:
             yield low, letter
             low, size = letter, 0
         size += count
     yield low, len(firsts)
 
 
-def _candidates_of(
-    words: RankedWords, letters: Letters, longest: int, low: int, high: int, size: int
+def find_among(
+    tables: Iterable[Words], alphabet: Alphabet, longest: int, low: int, high: int, most: int
+) -> Pieces:
+    """Returns the best candidates that begin with letters from `low` to before `high`, and their counts.
+
+    A word may be in several tables. Of their suffixes there is what decides about candidates: one letter
+    more than the longest has.
+    """
+    letters, parts = letters_of_alphabet(alphabet.code_points), []
+    for words in tables:
+        text, starts = alphabet.letters_of(words)
+        entries = np.empty(len(text), np.int64)
+        entries = entries[: _list_suffixes(text, starts, letters, low, high, entries)]
+        positions, of_word = entries & (1 << POSITION_BITS) - 1, entries >> POSITION_BITS
+        sizes = np.minimum(starts[of_word + 1] - positions, longest + 2)
+        cut, _ = pick_strings(text, positions, sizes)
+        parts.append((cut, sizes, words.counts[of_word], words.ending[of_word]))
+    text, sizes, counts, ending = (read_only(np.concatenate(column)) for column in zip(*parts))
+    starts, last = read_only(row_offsets(sizes)), alphabet.letters_of_word(words.last)
+    suffixes = RankedWords(text, starts, counts, ending, last, *alphabet[::2])
+    found = find_candidates(suffixes, letters, longest, entries_of(starts[:-1])).best(most)
+    return Pieces(*pick_strings(text, found.positions, found.lengths + 1), found.counts)
+
+
+def find_candidates(
+    words: RankedWords, letters: Letters, longest: int, entries: np.ndarray
 ) -> Candidates:
-    """Returns the candidates that begin with the letters from `low` to before `high`."""
-    entries = np.empty(size, np.int64)
-    _list_suffixes(words.letters, words.starts, letters, low, high, entries)
+    """Returns the candidates among the beginnings of suffixes, all that begin with some letters."""
+    size = len(entries)
     common = np.zeros(size, np.uint16)
     sort_strings(words.letters, len(words.alphabet), longest + 1, entries, common)
-    types = (np.int64, np.int32, np.int32, np.int64)
+    types = (np.int64, np.int16, np.int16, np.int64)
     found = Candidates._make(np.empty(2 * size, dtype) for dtype in types)
     used = _walk_suffixes(words, letters, longest, entries, common, found)
     return Candidates(*(column[:used].copy() for column in found))
@@ -158,21 +184,6 @@ def _candidates_of(
 
 def _concatenate(parts: list[Candidates]) -> Candidates:
     return Candidates(*map(np.concatenate, zip(*parts)))
-
-
-def _best(found: Candidates, most: int) -> Candidates:
-    """Returns the candidates of the `most` largest scores, and those of equal score."""
-    if len(found.counts) <= most:
-        return found
-    scores = found.scores()
-    return found.pick(np.flatnonzero(scores >= np.partition(scores, -most)[-most]))
-
-
-@kernel_without_allocation
-def _take_logs(log_total, values):
-    """Replaces values by the logs of their shares in the total."""
-    for i in range(len(values)):
-        values[i] = log(_f64(values[i])) - log_total
 
 
 @kernel_without_allocation
@@ -187,12 +198,14 @@ def _count_letters(text, starts, counts, letters, totals, firsts):
 
 @kernel_without_allocation
 def _list_suffixes(text, starts, letters, low, high, entries):
+    """Lists the suffixes that begin with letters from `low` to before `high`; returns how many."""
     size = 0
     for word in range(len(starts) - 1):
         for position in range(starts[word], starts[word + 1] - 1):
             if low <= text[position] < high and _is_piece(text, position, 2, letters.scripts):
                 entries[size] = word << POSITION_BITS | position
                 size += 1
+    return size
 
 
 @kernel_without_allocation
@@ -222,19 +235,18 @@ def _walk_suffixes(words, letters, longest, entries, common, found):
     and nothing or U+2581: they are nodes again, with the zero byte, and count twice.
     """
     text = words.letters
-    # By node: its depth, a position, the sums before it, the sums of what ends here, first bytes after it.
-    nodes, leads = np.zeros((5, longest + 3), np.int64), np.zeros((2, longest + 3), np.uint8)
-    depths, positions, befores, ended, ended_last = nodes[0], nodes[1], nodes[2], nodes[3], nodes[4]
-    first_leads, last_leads = leads[0], leads[1]
+    # By node: its depth, a position, the sums before it, the sums of sentences that end here.
+    nodes = np.zeros((6, longest + 3), np.int64)
+    depths, positions, befores, ended = nodes[0], nodes[1], nodes[2], nodes[3]
+    leads = nodes[4:]  # the least and the largest byte after it
     total, top, used = np.int64(0), 0, 0
     for i in range(len(entries) + 1):
         depth = min(np.int64(common[i]), longest + 1) if i < len(entries) else 0
         while depths[top] > depth:
-            count, size = total - befores[top], depths[top]
-            if not _has_two_bytes(first_leads[top], last_leads[top], ended[top], ended_last[top]):
-                count = 0
-            if ended_last[top] > 1 and _is_rest(text, positions[top], size, words.last):
-                count += ended_last[top]
+            size = depths[top]
+            count = total - befores[top] if leads[0, top] < leads[1, top] else 0
+            if ended[top] > 1 and _is_rest(text, positions[top], size, words.last):
+                count += ended[top]
             if count > 1 and 1 < size <= longest:
                 if _is_piece(text, positions[top], size, letters.scripts):
                     found.positions[used], found.lengths[used] = positions[top], size
@@ -246,9 +258,8 @@ def _walk_suffixes(words, letters, longest, entries, common, found):
                 top -= 1
                 continue
             # The node becomes the first child of a new one.
-            lead = letters.leads[text[positions[top] + depth]]
-            depths[top], ended[top], ended_last[top] = depth, 0, 0
-            first_leads[top], last_leads[top] = lead, lead
+            depths[top], ended[top] = depth, 0
+            leads[:, top] = letters.leads[text[positions[top] + depth]]
         if i == len(entries):
             break
         position, word = position_of(entries[i]), entries[i] >> POSITION_BITS
@@ -256,35 +267,24 @@ def _walk_suffixes(words, letters, longest, entries, common, found):
         while end <= longest and text[position + end] != 0:
             end += 1
         if end > depth:
-            lead = letters.leads[text[position + depth]]
-            if first_leads[top] == 0:
-                first_leads[top] = lead
-            last_leads[top] = lead
+            _add_lead(leads, top, letters.leads[text[position + depth]])
             top += 1
-            depths[top], positions[top], befores[top] = end, position, total
-            ended[top], ended_last[top] = 0, 0
-            first_leads[top] = last_leads[top] = 0
+            depths[top], positions[top], befores[top], ended[top] = end, position, total, 0
+            leads[0, top], leads[1, top] = 0xFF, 0
         if end <= longest:
-            ended[top] += words.counts[word]
-            ended_last[top] += words.ending[word]
+            ended[top] += words.ending[word]
+            if words.ending[word] > 0:
+                _add_lead(leads, top, 0)
+            if words.counts[word] > words.ending[word]:
+                _add_lead(leads, top, _AFTER_WORD)
         total += words.counts[word]
     return used
 
 
 @kernel_without_allocation
-def _has_two_bytes(first, last, ended, ended_last):
-    """Whether a string is followed by two different bytes.
-
-    Args:
-        first, last: the first bytes of the letters after it, in order; 0 if there are none.
-        ended: how many words end with it, and
-        ended_last: how many of these end sentences.
-    """
-    if first != last:
-        return True
-    if ended_last > 0:
-        return ended > ended_last or first != 0
-    return ended > 0 and first != 0 and first != _AFTER_WORD
+def _add_lead(leads, node, lead):
+    leads[0, node] = min(leads[0, node], lead)
+    leads[1, node] = max(leads[1, node], lead)
 
 
 @kernel_without_allocation

@@ -7,7 +7,8 @@ above it any number that goes along with it.
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.kernels.jit import kernel, kernel_without_allocation
+from tokcore.kernels.bytes import row_offsets
+from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.kernels.sorting import sort_pairs
 
 POSITION_BITS = 32
@@ -85,9 +86,18 @@ def _equal_letters(one, other, bits, packed):
     return packed
 
 
+def pick_strings(
+    letters: np.ndarray, sources: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns a copy of the strings at these positions, and their starts; sizes count the 0 too."""
+    starts = read_only(row_offsets(sizes))
+    copied = np.zeros(int(starts[-1]), letters.dtype)
+    _copy_strings(read_only(letters), read_only(sources), starts, copied)
+    return read_only(copied), starts
+
+
 @kernel_without_allocation
-def copy_strings(letters, sources, starts, copied):
-    """Copies the string at each source to its start, without the 0 behind it."""
+def _copy_strings(letters, sources, starts, copied):
     for i in range(len(sources)):
         for k in range(starts[i + 1] - starts[i] - 1):
             copied[np.uint64(starts[i] + k)] = letters[np.uint64(sources[i] + k)]

@@ -5,10 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.unicode import CODE_POINTS, next_character
-from tokcore.unigram.string_sorting import POSITION_BITS, copy_strings, entries_of, sort_strings
+from tokcore.unigram.string_sorting import POSITION_BITS, entries_of, pick_strings, sort_strings
 
 WORD_START, RARE, META_NAME = '\u2581', '\u2585', '\x1f'
 """Characters with a meaning: a space, a character beyond the coverage, and the name of a meta piece."""
@@ -37,31 +36,42 @@ class RankedWords(NamedTuple):
     required: np.ndarray  # int64: the letters that must be pieces, by count, descending
 
 
+class Alphabet(NamedTuple):
+    """The characters that are not rare."""
+
+    code_points: np.ndarray  # int32[letters + 1]: ascending from index 1 on
+    letter_of: np.ndarray  # int32[CODE_POINTS]
+    required: np.ndarray  # int64: the letters that must be pieces, by count, descending
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of letters. Kernels are compiled for each, so none has 8 bits."""
+        return np.dtype(np.uint16 if len(self.code_points) <= 1 << 16 else np.int32)
+
+    def letters_of(self, words: Words) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the letters of words, with a 0 behind each, and int64[words + 1] starts."""
+        characters = np.count_nonzero(words.text & 0xC0 != 0x80)
+        letters = np.zeros(characters + len(words.counts), self.dtype)
+        starts = np.zeros(len(words.offsets), np.int64)
+        text, offsets = read_only(words.text), read_only(words.offsets)
+        _write_letters(text, offsets, read_only(self.letter_of), letters, starts)
+        return read_only(letters), read_only(starts)
+
+    def letters_of_word(self, word: bytes) -> np.ndarray:
+        """Returns the letters of a word, int32."""
+        return self.letter_of[np.frombuffer(word.decode().encode('utf-32-le'), np.uint32)]
+
+
 def rank_words(words: Words, character_coverage: float, required_chars: str) -> RankedWords:
     """Replaces rare characters, by which words may become equal, and sorts the words.
 
     Raises:
         InputError: there is no word.
     """
-    if not len(words.counts):
-        raise InputError('there is no word to learn from; check the text and its counts')
-    text, offsets = read_only(words.text), read_only(words.offsets)
-    totals = np.zeros(CODE_POINTS, np.int64)
-    characters = _count_characters(text, offsets, read_only(words.counts), totals)
-    chosen = _choose_characters(totals, character_coverage, required_chars)
-    del totals
-    alphabet = np.unique(np.append(chosen, [0, ord(RARE)])).astype(np.int32)
-    letter_of = np.full(CODE_POINTS, np.searchsorted(alphabet, ord(RARE)), np.int32)
-    letter_of[alphabet] = np.arange(len(alphabet))
-    letter_of[0] = letter_of[ord(RARE)]
-    # Kernels are compiled for each type of letters, so there is none of 8 bits.
-    dtype = np.uint16 if len(alphabet) <= 1 << 16 else np.int32
-    letters = np.zeros(characters + len(words.counts), dtype)
-    starts = np.zeros(len(offsets), np.int64)
-    _write_letters(text, offsets, read_only(letter_of), letters, starts)
-    last = letter_of[np.frombuffer(words.last.decode().encode('utf-32-le'), np.uint32)]
+    alphabet = choose_alphabet(count_characters(words), character_coverage, required_chars)
+    letters, starts = alphabet.letters_of(words)
     entries, common = entries_of(starts[:-1]), np.zeros(len(starts) - 1, np.int32)
-    sort_strings(read_only(letters), len(alphabet), len(letters), entries, common)
+    sort_strings(letters, len(alphabet.code_points), len(letters), entries, common)
     order = entries >> POSITION_BITS
     del entries
     sizes = np.diff(starts)[order]
@@ -72,13 +82,35 @@ def rank_words(words: Words, character_coverage: float, required_chars: str) -> 
     ending = np.add.reduceat(words.ending[order], firsts)
     by_count = np.argsort(-counts, kind='stable')
     picked = firsts[by_count]
-    new_starts = row_offsets(sizes[picked])
-    copied = np.zeros(int(new_starts[-1]), letters.dtype)
-    copy_strings(read_only(letters), starts[order[picked]], read_only(new_starts), copied)
     return RankedWords(
-        read_only(copied), read_only(new_starts), read_only(counts[by_count]),
-        read_only(ending[by_count]), last, alphabet, letter_of[chosen].astype(np.int64),
+        *pick_strings(letters, starts[order[picked]], sizes[picked]),
+        read_only(counts[by_count]), read_only(ending[by_count]),
+        alphabet.letters_of_word(words.last), alphabet.code_points, alphabet.required,
     )  # fmt: skip
+
+
+def count_characters(words: Words) -> np.ndarray:
+    """Returns the occurrences of each character in the text, int64[CODE_POINTS]."""
+    totals = np.zeros(CODE_POINTS, np.int64)
+    text, offsets, counts = map(read_only, words[:3])
+    _count_characters(text, offsets, counts, totals)
+    return totals
+
+
+def choose_alphabet(totals: np.ndarray, character_coverage: float, required_chars: str) -> Alphabet:
+    """Returns the letters of words with these characters, as `count_characters` returns them.
+
+    Raises:
+        InputError: there is no word.
+    """
+    if not totals.any():
+        raise InputError('there is no word to learn from; check the text and its counts')
+    chosen = _choose_characters(totals, character_coverage, required_chars)
+    code_points = np.unique(np.append(chosen, [0, ord(RARE)])).astype(np.int32)
+    letter_of = np.full(CODE_POINTS, np.searchsorted(code_points, ord(RARE)), np.int32)
+    letter_of[code_points] = np.arange(len(code_points))
+    letter_of[0] = letter_of[ord(RARE)]
+    return Alphabet(code_points, letter_of, letter_of[chosen].astype(np.int64))
 
 
 def _choose_characters(totals: np.ndarray, coverage: float, required_chars: str) -> np.ndarray:
@@ -97,15 +129,12 @@ def _choose_characters(totals: np.ndarray, coverage: float, required_chars: str)
 
 @kernel_without_allocation
 def _count_characters(text, offsets, counts, totals):
-    """Adds up the occurrences of each character; returns how many characters the text has."""
-    characters = 0
+    """Adds up the occurrences of each character."""
     for word in range(len(counts)):
         position = offsets[word]
         while position < offsets[word + 1]:
             character, position = next_character(text, position)
             totals[character] += counts[word]
-            characters += 1
-    return characters
 
 
 @kernel_without_allocation

@@ -1,11 +1,10 @@
-"""Tools that only encode: nanotoken, gigatoken, tiktoken, and the release candidate of tokenizers 1.0.
+"""Tools that only encode: nanotoken, gigatoken and tiktoken.
 
 Each function imports its tool.
 """
 
 import base64
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,9 +13,6 @@ from tokcore.text.patterns import DEFINITIONS
 
 from ..outcome import Outcome, Ready, timed
 
-CANDIDATE = 'tokenizers==1.0.0rc3'
-
-_BATCH_LINES = 10_000
 _PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
@@ -98,21 +94,3 @@ def _encoded_by_tiktoken(
     ids, seconds = timed(ready, lambda: [encoding.encode_ordinary(line) for line in lines])
     count = sum(map(len, ids))
     return Outcome(seconds, {'ids': count, 'digest': count})
-
-
-def candidate(ready: Ready, *, text: str, model: str, packages: str) -> Outcome:
-    """Lines in memory to ids by `encode_batch`; `packages` has the release candidate."""
-    sys.path.insert(0, packages)
-    from tokenizers import Tokenizer  # the one installed is another version
-
-    tokenizer = Tokenizer.from_file(model)
-    lines = Path(text).read_text(encoding='utf-8').split('\n')
-    batches = [lines[start : start + _BATCH_LINES] for start in range(0, len(lines), _BATCH_LINES)]
-    ids, seconds = timed(
-        ready,
-        lambda: sum(
-            sum(map(len, tokenizer.encode_batch(batch, add_special_tokens=False)))
-            for batch in batches
-        ),
-    )
-    return Outcome(seconds, {'ids': ids, 'digest': ids})

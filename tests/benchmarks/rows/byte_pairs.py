@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from ..contenders import OURS, Contender, Row, one_core_row
 from ..corpora import CORPORA, ENGLISH
 from ..inputs import Inputs
-from ..peers.encoders import CANDIDATE
 from ..scale import Scale
+
+CANDIDATE = 'tokenizers 1.0'
+CANDIDATES = 'tokenizers>=1.0.0rc3,<2'
 
 _MODEL = 'peers.hugging_face:train_bpe'
 
@@ -65,7 +67,7 @@ def _ids_row(corpus: str, size: int) -> Row:
         ('stages.byte_pairs:encode', options),
         {
             'gigatoken': ('peers.encoders:gigatoken', 0.95, {'parallel': False}),
-            'tokenizers 1.0rc3': ('peers.encoders:candidate', 1, {'packages': candidate_packages}),
+            CANDIDATE: ('peers.hugging_face:encode', 1, {'packages': candidate_packages}),
             'tokenizers BPE': ('peers.hugging_face:encode', 12),
             'tiktoken': ('peers.encoders:tiktoken', 3),
         },
@@ -73,8 +75,8 @@ def _ids_row(corpus: str, size: int) -> Row:
 
 
 def candidate_packages(inputs: Inputs) -> str:
-    """Returns the folder with the release candidate of tokenizers."""
-    return str(inputs.materials.packages(CANDIDATE))
+    """Returns the folder with the newest release candidate of tokenizers 1.0."""
+    return str(inputs.materials.packages(CANDIDATES))
 
 
 def _unbroken_row(documents: int, size: int) -> Row:

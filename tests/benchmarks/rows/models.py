@@ -13,7 +13,7 @@ from ..contenders import OURS, Contender, Row
 from ..corpora import CORPORA
 from ..inputs import Inputs
 from ..scale import Scale
-from .byte_pairs import candidate_packages
+from .byte_pairs import CANDIDATE, candidate_packages
 
 _UNIGRAM = 'peers.sentence_piece:train_unigram'
 
@@ -77,7 +77,7 @@ def _ids_row(name: str, model: _Model, corpus: str) -> Row:
     giga_task = 'peers.encoders:gigatoken' + ('_ranks' if model.of_ranks else '')
     peers = [
         Contender('gigatoken', giga_task, giga_options, cores=1),
-        Contender('tokenizers 1.0rc3', 'peers.encoders:candidate', candidate, cores=1),
+        Contender(CANDIDATE, 'peers.hugging_face:encode', candidate, cores=1),
     ]
     if model.ranks is not None:
         peers.append(Contender('tiktoken', 'peers.encoders:tiktoken_ranks', ranks, cores=1))
@@ -87,7 +87,7 @@ def _ids_row(name: str, model: _Model, corpus: str) -> Row:
         corpus,
         Contender(OURS, 'stages.pretrained:encode', our_options, cores=1),
         tuple(peers),
-        {'gigatoken': 0.6, 'tokenizers 1.0rc3': 1, 'tiktoken': 1},
+        {'gigatoken': 0.6, CANDIDATE: 1, 'tiktoken': 1},
     )
 
 

@@ -35,7 +35,7 @@ def reading_rows(scale: Scale) -> Iterator[Row]:
         MIXED,
         ('stages.reading:budget', options),
         {label: (f'peers.loaders:{name}', 3) for label, name in _LOADERS.items()},
-        patience='wait',
+        patience='once',
     )
     for name, task, what in (
         ('row', 'one_by_one', 'each by itself'),
@@ -47,7 +47,7 @@ def reading_rows(scale: Scale) -> Iterator[Row]:
             MIXED,
             (f'stages.reading:{task}', options),
             {'ArrayRecord': (f'peers.loaders:{task}', 2)},
-            patience='wait',
+            patience='once',
         )
 
     def many_options(inputs: Inputs) -> dict:

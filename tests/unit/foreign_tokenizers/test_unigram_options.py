@@ -40,7 +40,6 @@ def test_options_that_cannot_be_had_are_refused_with_the_reason(command, option)
 @pytest.mark.parametrize(
     ('options', 'said'),
     [
-        (['--learner', 'beam'], 'no learner on Beam yet'),
         (['--control-symbols', 'a,b', '--user-defined-symbols', 'b'], 'define b again'),
         (['--control-symbols', '<unk>'], 'define <unk> again'),
         (['--character-coverage', '0.5'], 'is not a number from 0.98 to 1'),

@@ -271,6 +271,45 @@ class TestBuffer:
             [checksum] = stats.checksums
             assert (checksum.offset, checksum.length) == (0, 2 * len(blocks))
 
+    @given(ROWS, st.lists(st.integers(1, 9), max_size=6), st.integers(1, 8))
+    def test_its_shares_have_its_batches_in_order(self, rows, blocks, count):
+        buffer = RunBuffer(100)
+        batches = [rows[number :: len(blocks)] for number in range(len(blocks))]
+        for number, batch in enumerate(batches):
+            buffer.add(
+                block(batch, 2 * number, b'ab', REJECTED[number : number + 1]), blocks[number]
+            )
+        rejected, whole = buffer.rejected, buffer.stats('train', 0, buffer.blocks)
+        sizes = [sum(len(record) for _, record in batch) for batch in batches]
+        shares = buffer.split(count)
+        assert len(shares) == 1 or len(shares) <= min(count, len(blocks))
+        assert [lines for share in shares for lines in share.rejected] == rejected
+        assert sum(share.blocks for share in shares) == sum(blocks)
+        tallies = [share.stats('train', 0, 1) for share in shares]
+        assert sum(each.tally.examples for each in tallies) == whole.tally.examples
+        assert join_adjacent([each for part in tallies for each in part.checksums]) == [
+            *whole.checksums
+        ]
+        written = [share.sorted_rows() for share in shares]
+        assert [each.records().tobytes() for each in written] == [
+            b''.join(record for _, record in sorted(some)) for some in shared(batches, tallies)
+        ]
+        largest = max(len(each.records()) for each in written)
+        assert largest <= sum(sizes) / count + max(sizes, default=0)
+
+
+def shared(batches: list[list], tallies: list[RunStats]) -> list[list]:
+    """Returns the rows of consecutive batches, which hold two bytes of text each, by these statistics."""
+    left = iter(batches)
+    return [
+        [
+            row
+            for _ in range(sum(each.length for each in stats.checksums) // 2)
+            for row in next(left)
+        ]
+        for stats in tallies
+    ]
+
 
 @given(st.lists(st.binary(min_size=1, max_size=9), min_size=1), st.randoms())
 def test_adjacent_checksums_joined_in_any_batches_say_the_same(pieces, dice):

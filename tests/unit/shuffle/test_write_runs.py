@@ -27,6 +27,7 @@ from tokcore.records.examples import Feature
 from tokcore.schemes import find_scheme
 
 BLOCK_BYTES = 1000
+RUN_BYTES = 19_000  # of a part, with what a row takes
 LINE = b'the cat ' * 20 + b'\n'
 LONG = b'the cat ' * 1000 + b'\n'
 
@@ -42,24 +43,28 @@ def vocabulary(tmp_path):
 def writing(tmp_path, vocabulary):
     """Makes the runs of a text, with a bound on its lines."""
 
-    def write(text, max_line_bytes, on_error='skip', parts=None, budget=None):
+    def write(
+        text, max_line_bytes, on_error='skip', parts=None, budget=None, workers=1, run_bytes=4000
+    ):
         path = tmp_path / 'text.gz'
         path.write_bytes(gzip.compress(text, mtime=0))
         file = CorpusFile(str(path), 'text.gz', path.stat().st_size, True)
         split = Split('train', PlainText(), ((file,),))
         layout = (SplitShards('train', 1, 1),)
         plan = ShufflePlan(
-            str(tmp_path / 'runs'), bytes(16), layout, 4000, BLOCK_BYTES, max_line_bytes
+            str(tmp_path / 'runs'), bytes(16), layout, run_bytes, BLOCK_BYTES, max_line_bytes
         )
         features = [EncodedFeature(Feature('targets', 0), vocabulary)]
         encoder = BlockEncoder(features, (split,), 0, on_error, find_scheme())
-        writer = RunWriter(plan, encoder.load(), 1, budget)
+        writer = RunWriter(plan, encoder.load(), workers, budget)
         made = []
         for part in writer.take(RunItem(0, 0, tuple(plan_items(split)))):
             made.append(part)
             if len(made) == parts:
                 return made
-        return made + list(writer.finish())
+        made += list(writer.finish())
+        writer.close()
+        return made
 
     return write
 
@@ -119,6 +124,21 @@ def rows_of(parts):
     return sum(part.stats.tally.lines for part in parts)
 
 
+@pytest.mark.parametrize('workers', [2, 3])
+def test_threads_share_the_last_part(writing, tmp_path, workers):
+    text = b''.join(b'the cat ' * (number % 7 + 1) + b'\n' for number in range(300))
+    *others, last = writing(text, 1000, run_bytes=RUN_BYTES)
+    shutil.rmtree(tmp_path / 'runs')
+    parts = writing(text, 1000, run_bytes=RUN_BYTES, workers=workers)
+    assert others and parts[: len(others)] == others
+    assert len(parts) == len(others) + workers
+    assert [part.stats.first for part in parts] == [0, *(part.stats.blocks for part in parts[:-1])]
+    assert parts[-1].stats.blocks == last.stats.blocks
+    assert rows_of(parts) == 300
+    for again in (1, workers):  # a rerun finds them
+        assert writing(text, 1000, run_bytes=RUN_BYTES, workers=again) == parts
+
+
 @given(st.lists(st.integers(0, 40), max_size=5), st.randoms(use_true_random=False))
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10, deadline=None
@@ -126,18 +146,18 @@ def rows_of(parts):
 def test_interrupted_runs_lose_nothing_and_double_nothing(
     writing, interrupted_after, monkeypatch, tmp_path, batches, dice
 ):
-    """Also where a kill has left a later part without an earlier one."""
+    """With any number of workers each time, also where a kill has left a later part without an earlier one."""
     shutil.rmtree(tmp_path / 'runs', ignore_errors=True)
     text = b''.join(b'the cat ' * (number % 7 + 1) + b'\n' for number in range(300))
     for count in batches:
         interrupted_after(count)
         with contextlib.suppress(EndedError):
-            writing(text, 1000)
+            writing(text, 1000, workers=dice.randrange(1, 4))
         there = sorted((tmp_path / 'runs').glob('run-*'))
         if there and dice.random() < 0.4:
             dice.choice(there).unlink()
     monkeypatch.setattr(write_runs, 'is_interrupted', lambda: False)
-    parts = writing(text, 1000)
+    parts = writing(text, 1000, workers=dice.randrange(1, 4))
     assert [part.stats.first for part in parts] == [0, *(part.stats.blocks for part in parts[:-1])]
     assert rows_of(parts) == 300
     [checksum] = join_adjacent([each for part in parts for each in part.stats.checksums])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.unigram import plain_iteration, seeds
-from tokcore.unigram.learner import learn_pieces
+from tokcore.unigram.learner import PieceRules, learn_pieces
 from tokcore.unigram.scripts import COMMON, INHERITED, script_table
 from tokcore.unigram.seeds import seed_pieces
 from tokcore.unigram.words import Words, rank_words
@@ -105,25 +105,24 @@ def test_pieces_and_scores_are_those_of_the_plain_form(sentences, num_threads, s
         'max_sentencepiece_length': 4 + more,
     }  # fmt: skip
     expected = plain_iteration.learn_plainly(table, last, required, **options)
-    learned = learn_pieces(
-        words, character_coverage=0.99, hard_vocab_limit=False, max_workers=2, **options
-    )
+    rules = PieceRules(character_coverage=0.99, hard_vocab_limit=False, **options)
+    reports = []
+    learned = learn_pieces(words, rules, 2, lambda *steps: reports.append(steps))
     assert learned.pieces == [piece.encode() for piece, _ in expected]
     assert learned.scores.tobytes() == np.array([s for _, s in expected], np.float32).tobytes()
+    [total] = {total for _, total in reports}
+    assert [done for done, _ in reports] == [*range(len(reports) - 1), total]
 
 
 def test_sizes_that_the_words_cannot_give_are_refused():
     words = words_of([['ab', 'ab', 'ax'], ['ay', 'ay', 'b'], ['b']])
     with pytest.raises(InputError, match='5 characters and 3 meta pieces are required'):
-        learn_pieces(words, vocab_size=7, num_meta_pieces=3)
+        learn_pieces(words, PieceRules(vocab_size=7, num_meta_pieces=3))
     with pytest.raises(InputError, match='the words give only'):
-        learn_pieces(words, vocab_size=100, num_meta_pieces=3)
+        learn_pieces(words, PieceRules(vocab_size=100, num_meta_pieces=3))
+    nothing = words_of([['a']])._replace(counts=np.zeros(0, np.int64))
     with pytest.raises(InputError, match='no word'):
-        learn_pieces(
-            words_of([['a']])._replace(counts=np.zeros(0, np.int64)),
-            vocab_size=9,
-            num_meta_pieces=3,
-        )
+        learn_pieces(nothing, PieceRules(vocab_size=9, num_meta_pieces=3))
 
 
 @pytest.mark.fast
