@@ -198,7 +198,7 @@ def compile_counting(scheme: Scheme) -> None:
         merger = TableMerger()
         for _, table in partition_table(counted, 2):
             merger.add(TokenTable.from_bytes(table.to_bytes()))
-        merger.merged()
+        merger.merged().sorted()
 
 
 def compile_learning(scheme: Scheme) -> None:

@@ -60,6 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix='tokbeam-benchmarks-') as temporary:
         scratch = options.scratch or Path(temporary)
         scratch.mkdir(parents=True, exist_ok=True)
+        if options.limits:
+            from .limits import print_limits  # the command, which other rows run in processes
+
+            print_limits(scratch, scale)
+            return 0
         needed, free = _DISK_FACTOR * scale.large_bytes, shutil.disk_usage(scratch).free
         if free < needed:
             print(
@@ -167,6 +172,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--smoke', action='store_true', help='one round on 1 MB of generated text')
     parser.add_argument(
         '--against', metavar='REV', help='compare with an earlier revision too, as git knows it'
+    )
+    parser.add_argument(
+        '--limits',
+        action='store_true',
+        help='print the stages of build next to what the machine allows',
     )
     parser.add_argument('--no-peers', action='store_true', help='measure this project alone')
     parser.add_argument('--output', type=Path, metavar='FILE', help='write all figures as JSON')

@@ -23,6 +23,8 @@ class Scale:
     wordpiece_bytes: int = 1_000_000
     """TensorFlow Text learns from so much in ten seconds or more."""
     opened_rows: int = 10_000_000
+    limits_bytes: int = 256 << 20
+    """A table of this size is in no cache."""
     codes_bytes: int = 2_000_000
     codes_merges: int = 4000
     """subword-nmt learns so many from so much, some 20,000 lines, in a minute."""
@@ -49,6 +51,7 @@ SMOKE = Scale(
     generated_bytes=1_000_000,
     wordpiece_bytes=50_000,
     opened_rows=10_000,
+    limits_bytes=4 << 20,
     codes_bytes=50_000,
     codes_merges=200,
     long_runs=1,

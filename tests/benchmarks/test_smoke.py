@@ -9,7 +9,11 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from tokcore.encoding import encoder
+from tokcore.kernels import sorting
 
 from . import report
 from .__main__ import main, wanted_rows
@@ -20,6 +24,7 @@ from .revisions import MissingRevisionError, root_of, speed_ratio
 from .rows import all_rows
 from .running import ROOT
 from .scale import FULL, SMOKE
+from .stage_timer import StageTimer
 
 pytestmark = pytest.mark.slow
 
@@ -84,6 +89,26 @@ def test_packed_counting_shuffles_at_most_a_quarter_of_plain(smoke):
     assert comparison['ratio'] == plain['shuffled_bytes'] / packed['shuffled_bytes']
 
 
+def test_no_comparison_of_any_row_fails(tmp_path):
+    output = tmp_path / 'figures.json'
+    assert main(['--smoke', '--rows', '*', '--output', str(output)]) == 0
+    rows = json.loads(output.read_text(encoding='utf-8'))['rows']
+    assert [row['name'] for row in rows] == [row.name for row in all_rows(SMOKE)]
+    figures = [
+        (row['name'], comparison[side])
+        for row in rows
+        for comparison in row['comparisons']
+        for side in ('ours', 'peer')
+        if comparison[side] is not None
+    ]
+    failed = [
+        (name, figure['label'], figure['problem'])
+        for name, figure in figures
+        if figure['problem'] and figure['problem'].startswith('failed')
+    ]
+    assert not failed
+
+
 def test_names_of_rows_are_their_own():
     for scale in (FULL, SMOKE):
         names = [row.name for row in all_rows(scale)]
@@ -104,6 +129,30 @@ def test_rows_measured_at_once_have_cores_of_their_own():
     ]
     assert [len(each) for each in cores] == [1, 1]
     assert cores[0] != cores[1]
+
+
+def test_the_limits_are_next_to_the_stages(capsys, tmp_path):
+    assert main(['--limits', '--smoke', '--scratch', str(tmp_path)]) == 0
+    lines = [line.strip('| ').split(' | ') for line in capsys.readouterr().out.splitlines()]
+    values = {fields[0]: fields[1:] for fields in lines if len(fields) > 1}
+    assert float(values['far-look-up'][0]) > 0
+    for stage in ('find, hash and count tokens', 'text to ids'):
+        nanoseconds, limit, times = map(float, values[stage])
+        assert nanoseconds > 0
+        assert limit > 0
+        assert times > 0
+    assert {'**count**', '**learn**', '**encode**', '- segment missed tokens'} <= set(values)
+
+
+def test_the_timer_leaves_the_program_as_it_was():
+    before = encoder.encode_rows, sorting.SortedRows.__dict__['of']
+    timer = StageTimer()
+    with timer.timing():
+        assert encoder.encode_rows is not before[0]
+        sorting.SortedRows.of(*np.zeros((4, 0), np.uint64), np.zeros((0, 1), np.uint32))
+    assert (encoder.encode_rows, sorting.SortedRows.__dict__['of']) == before
+    [(phase, stage)] = timer.stages
+    assert (phase, stage.name) == ('', 'sort rows of others')
 
 
 def test_an_unknown_row_is_refused(capsys):

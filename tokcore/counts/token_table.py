@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tokcore.counts.counting import TokenAccumulator, is_ascending
 from tokcore.kernels.bytes import pick_ranges, read_varints, row_offsets, write_varints
 from tokcore.kernels.jit import read_only
+from tokcore.kernels.sorting import sort_tokens
 
 # The packed form: magic (its last byte is the version), number of tokens, the tokens' lengths and
 # then their counts as LEB128, and the tokens' bytes.
@@ -96,7 +96,7 @@ class TokenTable:
 
     def sorted(self) -> 'TokenTable':
         """Returns the table in ascending order of the tokens' bytes, hence of their code points."""
-        return self.pick(np.asarray(pc.sort_indices(self.tokens())).astype(np.int64))
+        return self.pick(sort_tokens(self.data, self.offsets))
 
     def tokens(self) -> pa.LargeBinaryArray:
         """Returns the tokens as bytes, over the same memory."""

@@ -17,6 +17,9 @@ from tokcore.kernels.simd import prefetch
 _FEW = 24
 """Up to so many keys, insertion sort is faster; most classes of suffixes are smaller."""
 
+_KEY_BYTES, _LENGTH = 7, 0xF
+"""Bytes of a token in a key, and the bits of their number, which a signed number has room for."""
+
 _MAX_BIN_BITS = 22
 """Four million bins take 16 MB, as much as a processor's cache; more keys share bins."""
 
@@ -89,6 +92,65 @@ def _insert_pairs(keys, order, offset, low, high):
         order[offset + j] = place
 
 
+def sort_tokens(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Returns the order of distinct tokens by their bytes, int64[n].
+
+    Token i is data[offsets[i]:offsets[i + 1]]. All are sorted by their first seven bytes; those that are
+    equal in them by their next seven, and so on.
+
+    >>> sort_tokens(np.frombuffer(b'catcab', np.uint8), np.array([0, 3, 4, 6]))
+    array([2, 1, 0])
+    """
+    data, offsets = read_only(data), read_only(offsets)
+    order = np.arange(len(offsets) - 1)
+    keys = np.empty(len(order), np.int64)
+    _put_keys(data, offsets, order, 0, keys)
+    order = np.argsort(keys)
+    _sort_equal_keys(data, offsets, keys[order], order)
+    return order
+
+
+@kernel
+def _sort_equal_keys(data, offsets, keys, order):
+    """Sorts tokens of equal keys by their other bytes; all others are in order, as their keys are."""
+    is_same = np.empty(len(order), np.uint8)
+    is_open = _mark_equal_keys(keys, is_same)
+    depth = 0
+    while is_open:
+        depth += _KEY_BYTES
+        is_open, low = False, 0
+        while low < len(order):
+            high = low + 1
+            while high < len(order) and is_same[high]:
+                high += 1
+            if high > low + 1:
+                _put_keys(data, offsets, order[low:high], depth, keys)
+                sort_pairs(keys, order, low, high - low)
+                is_open |= _mark_equal_keys(keys, is_same[low:high])
+            low = high
+
+
+@kernel_without_allocation
+def _put_keys(data, offsets, order, depth, keys):
+    """Sets keys to seven bytes of each token, zeros behind its end, and how many there are, or 8."""
+    for i in range(len(order)):
+        start, end = offsets[order[i]] + depth, offsets[order[i] + 1]
+        key = np.int64(0)
+        for place in range(start, start + _KEY_BYTES):
+            key = key << 8 | (np.int64(data[np.uint64(place)]) if place < end else 0)
+        keys[i] = key << 4 | min(end - start, _KEY_BYTES + 1)
+
+
+@kernel_without_allocation
+def _mark_equal_keys(keys, is_same):
+    """Sets is_same to whether a token may be equal to the one before; returns whether any is."""
+    is_open = False
+    for i in range(1, len(is_same)):
+        is_same[i] = keys[i] == keys[i - 1] and keys[i] & _LENGTH > _KEY_BYTES
+        is_open |= is_same[i] != 0
+    return is_open
+
+
 def sort_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns keys, uint64[n], in ascending order, and where each was: int32[n].
 
@@ -142,7 +204,8 @@ class SortedRows:
     ) -> SortedRows:
         """Sorts rows without moving their records; raises ValueError if two keys are equal."""
         ordered, order = sort_keys(keys)
-        return cls(ordered, lengths[order], order, source, starts, lengths, sizes[order])
+        lengths_in_order, sizes = lengths[order], sizes.take(order, 0)
+        return cls(ordered, lengths_in_order, order, source, starts, lengths, sizes)
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -290,9 +290,8 @@ def sort_rows(parts: Iterable[FramedRows]) -> FramedRows:
         starts = row_offsets(part.lengths)[:-1]
         _copy(part.records, starts, part.lengths, destinations[first:last], records)
         first = last
-    return FramedRows(
-        keys, sorted_lengths, records, joined_sizes([part.sizes for part in parts])[order]
-    )
+    sizes = joined_sizes([part.sizes for part in parts])
+    return FramedRows(keys, sorted_lengths, records, sizes.take(order, 0))
 
 
 def _copy(source, starts, lengths, destinations, out) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from tokcore.encoding.kernels import NO_ROOM, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import GOLDEN_RATIO, grown
 from tokcore.kernels.jit import kernel, kernel_without_allocation
-from tokcore.kernels.simd import load_word
+from tokcore.kernels.simd import load_word, prefetch
 from tokcore.text.t2t import BACKSLASH, LETTER_U, UNDERSCORE
 from tokcore.text.unicode import CODE_POINTS, decode_word
 
@@ -32,6 +32,8 @@ MAX_GROWTH = 5
 _SEMICOLON, _ZERO = np.uint32(0x3B), np.uint32(0x30)
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
 _10 = np.uint64(10)
+_GROUP = np.uint64(64)
+"""Code points whose edges are prefetched before the first is read."""
 
 _SPREAD = GOLDEN_RATIO - (1 << 64)
 _KEY, _CHILD, _ID = 0, 1, 2  # columns of the table that the trie is built from
@@ -150,23 +152,33 @@ def probe_bigrams(walk, length, trie):
     """Looks up one and two code points from each of the first `length` positions on.
 
     The positions are independent and there is no branch, so the processor does several look-ups at
-    once; segmenting cannot, since a segment's end decides where the next begins. Tokens end with
-    `_`. Sets matches[i] to the id of the longest subtoken of one or two code points at codes[i] and
+    once, and their memory is prefetched; segmenting cannot, since a segment's end decides where the
+    next begins. Tokens end with `_`. Sets matches[i] to the id of the longest subtoken of one or two code points at codes[i] and
     its length << 32, or 0; and deeper[i] to the edge of the second code point if it leads further,
     or 0.
     """
     codes, matches, deeper = walk.codes, walk.matches, walk.deeper
     edges, edge_ids = trie.edges, trie.edge_ids
-    for position in range(np.uint64(length)):
-        code = np.uint64(codes[position])
-        edge = edges[code]
-        # Another token follows after `_`.
-        low = _EMPTY_BUCKET if code == UNDERSCORE else edge
-        index, second = _find_edge(edges, low, np.uint64(codes[position + _1]))
-        longer = second >> _ID_SHIFT & _1
-        match = np.uint64(edge_ids[code + (index - code) * longer]) | (_1 + longer) << _32
-        matches[position] = match * ((edge | second) >> _ID_SHIFT & _1)
-        deeper[position] = second * (second >> _EDGES_SHIFT & _1)
+    for group in range(_0, np.uint64(length), _GROUP):
+        end = min(group + _GROUP, np.uint64(length))
+        for position in range(group, end):
+            code = np.uint64(codes[position])
+            # Another token follows after `_`.
+            low = _EMPTY_BUCKET if code == UNDERSCORE else edges[code]
+            index = _second_of_bucket(low, np.uint64(codes[position + _1]))
+            matches[position] = index
+            prefetch(edges, index)
+            prefetch(edge_ids, index)
+            prefetch(edge_ids, code)
+        for position in range(group, end):
+            code = np.uint64(codes[position])
+            index, second = _edge_in_bucket(
+                edges, matches[position], np.uint64(codes[position + _1])
+            )
+            longer = second >> _ID_SHIFT & _1
+            match = np.uint64(edge_ids[code + (index - code) * longer]) | (_1 + longer) << _32
+            matches[position] = match * ((edges[code] | second) >> _ID_SHIFT & _1)
+            deeper[position] = second * (second >> _EDGES_SHIFT & _1)
 
 
 @kernel_without_allocation
@@ -204,12 +216,22 @@ def segment_longest_match(walk, tokens, trie):
 @kernel_without_allocation
 def _find_edge(edges, edge, code):
     """Returns the index of a node's edge for a code point, and that edge, or 0 if there is none."""
+    return _edge_in_bucket(edges, _second_of_bucket(edge, code), code)
+
+
+@kernel_without_allocation
+def _second_of_bucket(edge, code):
+    """Returns the second index of the bucket in which a node has its edge for a code point."""
     bucket = (edge & _FIRST_BITS) + _bucket_of(
         code, edge >> _FUNCTION_SHIFT & _FIVE_BITS, edge >> _SIZE_SHIFT & _FIVE_BITS
     )
+    return (bucket << _1) + _1
+
+
+@kernel_without_allocation
+def _edge_in_bucket(edges, index, code):
     # Arithmetic, since the compiler turns a comparison into a branch, which is unpredictable.
     expected = code << _1 | _1
-    index = (bucket << _1) + _1
     index -= _is_other(edges[index], expected)
     child = edges[index]
     return index, child & (_is_other(child, expected) - _1)

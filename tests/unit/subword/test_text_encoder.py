@@ -18,6 +18,8 @@ SMALL = [*RESERVED, 'the_', 'c', 'at_', 't', 'h', 'e', 'the', *CHARACTERS]
 
 any_text = st.text(st.characters(exclude_categories=[]))
 familiar_text = st.text(st.sampled_from('aet c_\\u;019\n\r\té字𝄞\u0301'))
+long_tokens = st.text(st.sampled_from('aet字𝄞1'), min_size=60, max_size=200)
+"""Of more code points than are prefetched at once."""
 subtokens = st.lists(st.text(st.sampled_from('aet_\\u;01字𝄞,'), max_size=4), max_size=30)
 
 
@@ -61,7 +63,7 @@ def test_the_longest_subtoken_is_taken_from_the_left():
     assert encoder.encode('') == []
 
 
-@given(subtokens, st.one_of(any_text, familiar_text))
+@given(subtokens, st.one_of(any_text, familiar_text, long_tokens))
 def test_ids_are_those_of_the_definition(words, text):
     vocabulary = [*RESERVED, *words, *CHARACTERS, *sorted(set(''.join(words)) - set(CHARACTERS))]
     encoder = SubwordTextEncoder(vocabulary)
