@@ -89,6 +89,7 @@ def test_packed_counting_shuffles_at_most_a_quarter_of_plain(smoke):
     assert comparison['ratio'] == plain['shuffled_bytes'] / packed['shuffled_bytes']
 
 
+@pytest.mark.large
 def test_no_comparison_of_any_row_fails(tmp_path):
     output = tmp_path / 'figures.json'
     assert main(['--smoke', '--rows', '*', '--output', str(output)]) == 0
