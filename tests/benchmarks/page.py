@@ -230,10 +230,11 @@ def _behind(measured: Figures) -> Iterator[str]:
         rows = [[f'`{row}`', tool, f'{ratio:.2f}'] for row, tool, ratio in behind]
         yield from _table(['row', 'faster tool', 'ratio'], rows)
         yield ''
-    yield from _wrapped(_behind_in_tokbench(measured.get('tokbench', [])))
+    if measured.get('tokbench'):
+        yield from _wrapped(_behind_in_tokbench(measured['tokbench'], ''))
 
 
-def _behind_in_tokbench(cells: Sequence[Figures]) -> str:
+def _behind_in_tokbench(cells: Sequence[Figures], page: str) -> str:
     """Counts the cells in which another library is faster than tokbeam's encoder."""
     equal = [cell for cell in cells if cell['ids'] == 'equal']
     ours = [cell for cell in equal if cell['library'] == 'tokbeam']
@@ -249,19 +250,20 @@ def _behind_in_tokbench(cells: Sequence[Figures]) -> str:
         )
     found = ', '.join(f'{count} {speed}' for speed, count in counts.items())
     return (
-        f"With one document a call, in [tokbench's protocol](#tokbenchs-protocol), another library is "
+        f"With one document a call, in [tokbench's protocol]({page}#tokbenchs-protocol), another library is "
         f'faster in these of {len(ours)} cells: {found}.'
     )
 
 
 def _summary(measured: Figures) -> Iterator[str]:
     ratios = [ratio for _, _, ratio in _comparisons(measured)]
-    behind = sum(ratio < 1 for ratio in ratios)
+    behind, cells = sum(ratio < 1 for ratio in ratios), measured.get('tokbench')
     yield from _wrapped(
         f'Byte-level BPE with 32,768 entries, geometric means over three texts, with the range of '
         f'{_rounds(measured)} ({measured["machine"]["processor"]}, {measured["date"]}). In '
         f'{behind} of {len(ratios)} [comparisons](docs/benchmarks.md#where-tokbeam-is-behind), the '
-        'other tool is faster.'
+        'other tool is faster. '
+        + (_behind_in_tokbench(cells, 'docs/benchmarks.md') if cells else '')
     )
 
 
@@ -295,6 +297,8 @@ def _rounds(measured: Figures) -> str:
 def _tokbench(measured: Figures) -> Iterator[str]:
     """A table for each model: medians over the kinds of text for which all libraries' ids are equal."""
     cells = measured.get('tokbench', [])
+    if not cells:
+        yield 'This run did not measure it.'
     for model in dict.fromkeys(cell['model'] for cell in cells):
         chosen = [cell for cell in cells if cell['model'] == model and 'library' in cell]
         yield f'**{model}**'
