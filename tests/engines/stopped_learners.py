@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import apache_beam as beam
 import pyarrow.parquet as parquet
 import pytest
 
@@ -47,3 +48,17 @@ def stop_after(patch: pytest.MonkeyPatch, files: int) -> None:
         replace(folder, *names)
 
     patch.setattr(LocalFolder, 'replace', stop_or_replace)
+
+
+class Runs:
+    """Runs pipelines in this process; before one more than a number of them the driver dies."""
+
+    def __init__(self, most=1000):
+        self.jobs, self._most = 0, most
+
+    def __call__(self, build_pipeline):
+        if self.jobs == self._most:
+            raise StoppedError
+        self.jobs += 1
+        with beam.Pipeline(runner='FnApiRunner') as pipeline:
+            build_pipeline(pipeline)

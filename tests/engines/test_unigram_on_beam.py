@@ -4,13 +4,12 @@ import collections
 import dataclasses
 import random
 
-import apache_beam as beam
 import pytest
 from generated_text import chinese_lines, english_lines
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jobs import refuse, succeed, write
-from stopped_learners import StoppedError, stop_after, write_counts
+from stopped_learners import Runs, StoppedError, stop_after, write_counts
 
 from pipelines.artifacts.counts import counts_parts
 from pipelines.files.filesystem import names_below
@@ -22,20 +21,6 @@ from tokcore.schemes import find_scheme
 from tokcore.unigram.learner import PieceRules, learn_pieces
 
 SCHEME = find_scheme('unigram')
-
-
-class Runs:
-    """Runs pipelines in this process; before one more than a number of them the driver dies."""
-
-    def __init__(self, most=1000):
-        self.jobs, self._most = 0, most
-
-    def __call__(self, build_pipeline):
-        if self.jobs == self._most:
-            raise StoppedError
-        self.jobs += 1
-        with beam.Pipeline(runner='FnApiRunner') as pipeline:
-            build_pipeline(pipeline)
 
 
 def counted(lines):

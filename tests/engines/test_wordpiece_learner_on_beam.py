@@ -3,11 +3,10 @@
 import dataclasses
 import random
 
-import apache_beam as beam
 import pytest
 from generated_text import english_lines
 from jobs import succeed, write
-from stopped_learners import StoppedError, stop_after, write_counts
+from stopped_learners import Runs, StoppedError, stop_after, write_counts
 
 from pipelines.files.filesystem import names_below
 from pipelines.learning.rounds import WordFiles, is_learner_file
@@ -16,21 +15,6 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.wordpiece.learner import PieceLearner, learn_wordpieces, search_pieces
 from tokcore.wordpiece.options import WordPieceOptions
-
-
-class Runs:
-    """Runs pipelines in this process; before one more than a number of them the driver dies."""
-
-    def __init__(self, most=100):
-        self.jobs, self._most = 0, most
-
-    def __call__(self, build_pipeline):
-        if self.jobs == self._most:
-            raise StoppedError
-        self.jobs += 1
-        with beam.Pipeline(runner='FnApiRunner') as pipeline:
-            build_pipeline(pipeline)
-
 
 SHARED = [('shared', 5)]
 """In each file of counts."""
