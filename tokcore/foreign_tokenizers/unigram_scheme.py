@@ -292,11 +292,11 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
         from tokcore.foreign_tokenizers.sentencepiece_files import unigram_json, vocab_file
 
         pieces, specs = read_model(vocabulary.data, vocabulary.path)
-        files = {_VOCAB_NAME: vocab_file(pieces)}
+        files = {}
         if TOKENIZER_NAME in self.tokenizer_file_names:
             tokenizer, config = unigram_json(pieces, specs, self.byte_fallback)
-            files |= {TOKENIZER_NAME: tokenizer, CONFIG_NAME: config}
-        return files
+            files = {TOKENIZER_NAME: tokenizer, CONFIG_NAME: config}
+        return files | {_VOCAB_NAME: vocab_file(pieces)}
 
     def tokens(self, text: str) -> Iterable[str]:
         return self.pre_tokenizer.tokens(text)
