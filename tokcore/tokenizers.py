@@ -125,8 +125,7 @@ class BpeTokenizer(Tokenizer):
             self._form = typing.cast('_Form | None', vocabulary.parts.form)
             before, _ = matched_tokens(vocabulary, allow_special_tokens)
             self._find = finder(before) if self._form else None
-        self._encoder = SharedEncoder(functools.partial(self.row_encoder, cache_bytes=0))
-        self._block_encoder = SharedEncoder(self.row_encoder)
+        self._encoder = SharedEncoder(self.row_encoder)
 
     @classmethod
     def load(cls, path: str | os.PathLike, allow_special_tokens: bool = False) -> BpeTokenizer:
@@ -247,7 +246,6 @@ class ByteTokenizer(Tokenizer):
     def __init__(self):
         self.vocabulary = BYTE_SCHEME.fixed
         self._encoder = SharedEncoder(functools.partial(BYTE_SCHEME.encoder, self.vocabulary))
-        self._block_encoder = self._encoder
 
     @classmethod
     def load(cls) -> ByteTokenizer:
@@ -286,7 +284,6 @@ class WordTokenizer(Tokenizer):
         self.vocabulary = vocabulary
         scheme, options = WordScheme(split), WordEncodingOptions(unknown=unknown)
         self._encoder = SharedEncoder(functools.partial(scheme.encoder, vocabulary, options))
-        self._block_encoder = self._encoder
         self._scheme = scheme
 
     @classmethod
@@ -348,8 +345,7 @@ class WordPieceTokenizer(Tokenizer):
         )
         self._around = scheme.template(vocabulary)
         self._parts = scheme.encoding_parts(vocabulary, options)
-        self._encoder = SharedEncoder(functools.partial(self.row_encoder, cache_bytes=0))
-        self._block_encoder = SharedEncoder(self.row_encoder)
+        self._encoder = SharedEncoder(self.row_encoder)
 
     @classmethod
     def load(cls, path: str | os.PathLike, **options) -> WordPieceTokenizer:

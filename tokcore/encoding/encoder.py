@@ -21,7 +21,7 @@ import typing
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -39,13 +39,14 @@ from tokcore.encoding.kernels import (
     segment_tokens,
 )
 from tokcore.kernels.bytes import with_margin
-from tokcore.kernels.jit import read_only_state
+from tokcore.kernels.jit import compiled_for, read_only_state
 from tokcore.text.pre_tokenizer import (
     PreTokenizer,
     ScannedTokens,
     TextRows,
     one_row,
     readable_parts,
+    single_row,
     with_zeros_behind,
 )
 from tokcore.text.rows import Side
@@ -107,6 +108,8 @@ class RowEncoder:
         self._model = model
         self._state, self._work = read_only_state(model.state), model.workspace(TOKENS)
         self._cache = empty_cache(cache_bytes)
+        self._last_state: NamedTuple | None = None
+        self._compiled: Callable | None = None
         self._places = (np.empty(TOKENS, np.uint64), np.empty(TOKENS, np.uint64))
 
     @property
@@ -129,8 +132,13 @@ class RowEncoder:
         Raises:
             ValueError: with a sentence of the model, if it cannot spell a token.
         """
-        side = with_zeros_behind(side.with_prefix(prefix))
+        side = side.with_prefix(prefix)
         surround = Surround.of(before, after)
+        if (row := single_row(side, LONG_ROW_BYTES)) is not None:
+            encoded = _GrowingSide(len(row.text), 1)
+            self._encode_rows(row, surround, encoded, is_single=True)
+            return encoded.side()
+        side = with_zeros_behind(side)
         encoded = _GrowingSide(len(side.text), len(side), self._id_type(side))
         for rows in readable_parts(side.text, side.starts, side.ends):
             first, size = 0, len(rows.starts)
@@ -146,7 +154,9 @@ class RowEncoder:
         is_long = (side.ends - side.starts).max(initial=0) > LONG_ROW_BYTES
         return np.uint16 if is_long and self._model.size <= _UINT16_IDS else np.int32
 
-    def _encode_rows(self, rows: TextRows, surround: Surround, out: _GrowingSide) -> None:
+    def _encode_rows(
+        self, rows: TextRows, surround: Surround, out: _GrowingSide, is_single: bool = False
+    ) -> None:
         if out.ids.dtype != np.int32:
             part = _GrowingSide(int((rows.ends - rows.starts).sum()), len(rows.starts))
             self._encode_rows(rows, surround, part)
@@ -155,10 +165,16 @@ class RowEncoder:
         pre_tokenizer, text = self._pre_tokenizer.prepare(rows)
         offsets = out.offsets[out.rows : out.rows + len(rows.starts) + 1]
         tokens = ScannedTokens(text, *self._places, offsets)
-        out.ids, out.used, start, end, failure = encode_rows(
+        arguments = (
             rows, surround, pre_tokenizer, self._state, self._cache, tokens,
             self._work, IdRows(out.ids, out.used, offsets),
         )  # fmt: skip
+        encode = encode_rows
+        if is_single and pre_tokenizer is self._last_state:  # so all types are those of the last call
+            encode = self._compiled = self._compiled or compiled_for(encode_rows, arguments)
+        elif pre_tokenizer is not self._last_state:
+            self._last_state, self._compiled = pre_tokenizer, None
+        out.ids, out.used, start, end, failure = encode(*arguments)
         if failure:
             token = text[start:end].tobytes().decode('utf-8', 'surrogatepass')
             raise ValueError(self._model.describe_failure(token, failure))
@@ -183,7 +199,7 @@ class RowEncoder:
 
 
 class SharedEncoder:
-    """Encodes single texts, for any number of threads: each call uses an encoder that is idle.
+    """Encodes texts, for any number of threads: each call uses an encoder that is idle.
 
     A pickle has no encoders; its copy makes its own.
     """
@@ -278,7 +294,7 @@ def side_of_text(text: str) -> Side:
     """Returns a side with one row; raises TypeError for what is not a string."""
     check_text(text)
     data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
-    return Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+    return Side(*one_row(data, 0, len(data)))
 
 
 def side_of_rows(rows: Sequence[bytes]) -> Side:

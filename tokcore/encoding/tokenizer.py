@@ -53,10 +53,7 @@ class Tokenizer(abc.ABC):
     """
 
     _encoder: SharedEncoder
-    """Encodes single texts."""
-
-    _block_encoder: SharedEncoder
-    """Encodes batches: it has a cache of tokens, which would be of no use to a single text."""
+    """Encodes single texts and batches."""
 
     vocabulary: Vocabulary
 
@@ -120,7 +117,7 @@ class Tokenizer(abc.ABC):
         if isinstance(texts, str):
             raise TypeError('texts are several strings; put a single one in a list')
         before, after = self._around if add_special_tokens else NO_TEMPLATE
-        return self._block_encoder.encode_batch([*map(self._checked, texts)], before, after)
+        return self._encoder.encode_batch([*map(self._checked, texts)], before, after)
 
     def encode_with_offsets(self, text: str, add_special_tokens: bool = True) -> Encoding:
         """Returns the ids of `encode`, and where each is in the text.

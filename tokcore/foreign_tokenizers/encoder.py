@@ -17,12 +17,7 @@ import numpy as np
 
 from tokcore.bpe.added_tokens import join_parts
 from tokcore.bpe.vocabulary import AddedToken
-from tokcore.encoding.encoder import (
-    DEFAULT_CACHE_BYTES,
-    EncodedSide,
-    RowEncoder,
-    side_of_text,
-)
+from tokcore.encoding.encoder import EncodedSide, RowEncoder, side_of_text
 from tokcore.encoding.kernels import Model
 from tokcore.foreign_tokenizers.normalizers import TextStep, replaced
 from tokcore.foreign_tokenizers.pre_tokenizers import MARK
@@ -47,15 +42,10 @@ from tokcore.wordpiece.model import WORD_ROOT, double_array_trie, longest_piece
 class PretrainedEncoder:
     """An `Encoder` of original rows, for one thread."""
 
-    def __init__(
-        self,
-        vocabulary: PretrainedVocabulary,
-        allow_special_tokens: bool = False,
-        cache_bytes: int = DEFAULT_CACHE_BYTES,
-    ):
+    def __init__(self, vocabulary: PretrainedVocabulary, allow_special_tokens: bool = False):
         """Takes a vocabulary, and whether special tokens are found in text."""
         self._vocabulary = vocabulary
-        self._encoder = RowEncoder(vocabulary.cutting.pre_tokenizer, vocabulary.model, cache_bytes)
+        self._encoder = RowEncoder(vocabulary.cutting.pre_tokenizer, vocabulary.model)
         self._finders = finders(vocabulary, allow_special_tokens)
         special = [token for token in vocabulary.added if token.special]
         self._in_prefixes = AddedTokenFinder([] if allow_special_tokens else special)

@@ -34,8 +34,7 @@ class PretrainedTokenizer(Tokenizer):
         self.vocabulary, self._around = vocabulary, vocabulary.template
         self._allow = allow_special_tokens
         make = functools.partial(PretrainedEncoder, vocabulary, allow_special_tokens)
-        self._encoder = SharedEncoder(functools.partial(make, cache_bytes=0))
-        self._block_encoder = SharedEncoder(make)
+        self._encoder = SharedEncoder(make)
 
     @classmethod
     def load(

@@ -45,6 +45,7 @@ import numba.extending
 import numpy as np
 from numba.core.caching import FunctionCache
 from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.extending import overload
@@ -143,6 +144,17 @@ def read_only_state(state: Any) -> Any:
     if isinstance(state, tuple):
         return getattr(state, '_make', tuple)(map(read_only_state, state))
     return state
+
+
+def compiled_for(function: Callable, arguments: Sequence[Any]) -> Callable:
+    """Returns the code of a kernel for arguments of these types, which does not check that it gets no others.
+
+    A call of the kernel itself reads the types of all arrays in named tuples, in Python: with forty
+    arrays, that takes as long as encoding some kilobytes.
+    """
+    if not isinstance(function, Dispatcher):
+        return function
+    return function.compile(tuple(map(numba.typeof, arguments)))
 
 
 if CACHE_FOLDER is not None:

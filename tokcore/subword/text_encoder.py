@@ -82,8 +82,7 @@ class SubwordTextEncoder(Tokenizer):
         Of equal subtokens, `encode` gives the last one's id; an empty one only takes up an id.
         """
         self._subtokens = tuple(subtokens)
-        self._encoder = SharedEncoder(functools.partial(self.row_encoder, cache_bytes=0))
-        self._block_encoder = SharedEncoder(self.row_encoder)
+        self._encoder = SharedEncoder(self.row_encoder)
 
     @property
     def vocabulary(self) -> SubwordTextEncoder:  # type: ignore[override]  # others have it apart

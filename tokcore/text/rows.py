@@ -90,13 +90,13 @@ class Side:
 
     def with_prefix(self, prefix: str) -> Side:
         """Returns a copy with a prefix before the text of each row; itself if that is empty."""
+        if not prefix:
+            return self
         import numpy as np
 
         from tokcore.kernels.bytes import prepend_rows
         from tokcore.kernels.jit import read_only
 
-        if not prefix:
-            return self
         encoded = np.frombuffer(prefix.encode(), np.uint8)
         text, starts, ends = prepend_rows(*self.arrays(), encoded)
         return Side(read_only(text), starts, ends)

@@ -1,5 +1,7 @@
 """Kernels are compiled once for each state of the sources, and chosen by the type of an argument."""
 
+import collections
+import itertools
 import json
 import os
 import pathlib
@@ -11,9 +13,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 import pytest
-
 from tokcore.kernels import jit
-from tokcore.kernels.jit import kernel, kernel_family, kernel_without_allocation
+from tokcore.kernels.jit import compiled_for, kernel, kernel_family, kernel_without_allocation, type_key
 
 pytestmark = pytest.mark.skipif(
     numba.config.DISABLE_JIT or jit.CACHE_FOLDER is None, reason='it is about compilation'
@@ -150,3 +151,35 @@ def test_a_body_has_the_arguments_of_its_family():
         @kernel
         def _other(state, place):
             return 0
+
+
+class Parts(NamedTuple):
+    array: np.ndarray
+    number: object
+
+
+class OtherParts(NamedTuple):
+    array: np.ndarray
+    number: object
+
+
+def test_values_with_one_key_have_one_type():
+    types_of = collections.defaultdict(set)
+    dtypes, numbers = ('u1', '<i4', '>i4', '<i8', '<u8', '<f8'), (1, True, 1.0, np.uint8(1), np.uint64(1))
+    cuts = (slice(None), slice(None, None, 2), slice(None, None, -1), (slice(None), 0), 0)
+    for dtype, cut, is_read_only, number, tuple_of in itertools.product(
+        dtypes, cuts, (False, True), numbers, (Parts, OtherParts, lambda *values: values)
+    ):
+        array = np.zeros((4, 4), dtype)[cut]
+        array.flags.writeable = not is_read_only
+        value = tuple_of(array, tuple_of(array, number))
+        types_of[type_key(value)].add(numba.typeof(value))
+    assert all(len(types) == 1 for types in types_of.values())
+    assert len(types_of) >= len(dtypes) * 4 * 2 * len(numbers) * 3
+
+
+def test_what_is_compiled_for_types_does_what_the_kernel_does():
+    compiled = compiled_for(total, [Plain(NUMBERS)])
+    assert compiled is not total
+    assert compiled(Plain(NUMBERS)) == total(Plain(NUMBERS)) == 10
+    assert compiled_for(len, [NUMBERS]) is len
