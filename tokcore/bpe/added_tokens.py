@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
-from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, EncodedSide, RowEncoder
+from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, EncodedSide, RowEncoder, side_of_rows
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import kernel_without_allocation, read_only
@@ -130,6 +130,16 @@ class _AddedTokenEncoder:
         rows, texts, added = _part_rows(side, parts)
         encoded = self._encoder.encode_side(self._prefixed(texts))
         return join_parts(encoded, rows, added, len(side), (before, after))
+
+    def encode_text(
+        self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
+    ) -> np.ndarray:
+        """As of `RowEncoder`."""
+        if any(next(find(text), None) for find in self._finders):
+            return self.encode_side(side_of_rows([text]), '', before, after).ids
+        if self._add_prefix_space and text[:1] not in (b'', b' '):
+            text = b' ' + text
+        return self._encoder.encode_text(text, before, after)
 
     def _parts(self, side: Side) -> list[list[Part]]:
         """Returns the parts of each row, or [] if there is no added token in any of them."""

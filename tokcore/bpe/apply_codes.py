@@ -25,7 +25,7 @@ from tokcore.bpe.codes import (
     TextbookVocabulary,
 )
 from tokcore.bpe.model import LongestPieceModel, MergeModel
-from tokcore.encoding.encoder import EncodedSide, RowEncoder
+from tokcore.encoding.encoder import EncodedSide, RowEncoder, side_of_rows
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import GOLDEN_RATIO, row_offsets
 from tokcore.kernels.hash_tables import NO_PAIR, PairTable, find_pair
@@ -266,6 +266,12 @@ class CodesEncoder:
             ids += [*before, *map(self._id, pieces), *after]
             bounds.append(len(ids))
         return EncodedSide(np.array(ids, np.int32), np.array(bounds, np.int64))
+
+    def encode_text(
+        self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
+    ) -> np.ndarray:
+        """As of `RowEncoder`."""
+        return self.encode_side(side_of_rows([text]), '', before, after).ids
 
     def _id(self, piece: str) -> int:
         id_ = self._ids.get(piece, self._vocabulary.special_ids.unknown)

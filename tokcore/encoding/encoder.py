@@ -21,7 +21,7 @@ import typing
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -38,15 +38,14 @@ from tokcore.encoding.kernels import (
     larger_workspace,
     segment_tokens,
 )
-from tokcore.kernels.bytes import with_margin
-from tokcore.kernels.jit import compiled_for, read_only_state
+from tokcore.kernels.bytes import READABLE, with_margin
+from tokcore.kernels.jit import compiled_for, read_only, read_only_state
 from tokcore.text.pre_tokenizer import (
     PreTokenizer,
     ScannedTokens,
     TextRows,
     one_row,
     readable_parts,
-    single_row,
     with_zeros_behind,
 )
 from tokcore.text.rows import Side
@@ -74,7 +73,11 @@ _LONGEST_UNKNOWN = 1 << 10
 _PIECE_BYTES = 1 << 20
 """Text that is looked at in one go: as code points it takes four times as much memory."""
 
+_Encoded = TypeVar('_Encoded')
+
 _LINE_FEED = 0x0A
+
+_ZEROS = bytes(READABLE)
 
 
 class Encoder(Protocol):
@@ -93,6 +96,11 @@ class Encoder(Protocol):
     ) -> EncodedSide:
         """As of `RowEncoder`."""
 
+    def encode_text(
+        self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
+    ) -> np.ndarray:
+        """As of `RowEncoder`."""
+
 
 class RowEncoder:
     """Encodes blocks of rows for one thread; pre-tokenizer and model may be shared with others."""
@@ -108,6 +116,9 @@ class RowEncoder:
         self._model = model
         self._state, self._work = read_only_state(model.state), model.workspace(TOKENS)
         self._cache = empty_cache(cache_bytes)
+        # The arrays of a single text, made once.
+        self._text_end, self._text_offsets = np.zeros(1, np.int64), np.zeros(2, np.int64)
+        self._text_bounds = read_only(np.zeros(1, np.int64)), read_only(self._text_end)
         self._last_state: NamedTuple | None = None
         self._compiled: Callable | None = None
         self._places = (np.empty(TOKENS, np.uint64), np.empty(TOKENS, np.uint64))
@@ -133,11 +144,12 @@ class RowEncoder:
             ValueError: with a sentence of the model, if it cannot spell a token.
         """
         side = side.with_prefix(prefix)
+        if len(side) == 1:
+            start, end = side.starts.item(), side.ends.item()
+            if end - start <= LONG_ROW_BYTES:
+                ids = self.encode_text(side.text[start:end].tobytes(), before, after)
+                return EncodedSide(ids, np.array([0, len(ids)], np.int64))
         surround = Surround.of(before, after)
-        if (row := single_row(side, LONG_ROW_BYTES)) is not None:
-            encoded = _GrowingSide(len(row.text), 1)
-            self._encode_rows(row, surround, encoded, is_single=True)
-            return encoded.side()
         side = with_zeros_behind(side)
         encoded = _GrowingSide(len(side.text), len(side), self._id_type(side))
         for rows in readable_parts(side.text, side.starts, side.ends):
@@ -149,36 +161,51 @@ class RowEncoder:
                 first = row + 1
         return encoded.side()
 
+    def encode_text(
+        self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
+    ) -> np.ndarray:
+        """Returns the ids of a text in UTF-8, as `encode_side` does without the steps that blocks need."""
+        if len(text) > LONG_ROW_BYTES:
+            return self.encode_side(side_of_rows([text]), '', before, after).ids
+        self._text_end[0] = len(text)
+        row = TextRows(np.frombuffer(text + _ZEROS, np.uint8), *self._text_bounds)
+        out = IdRows(np.empty(len(text) // 2 + 1, np.int32), 0, self._text_offsets)
+        ids, used = self._run(row, Surround.of(before, after), out, is_text=True)
+        return ids[:used]
+
     def _id_type(self, side: Side) -> type[np.integer]:
         # A long row may have five ids for a byte; at four bytes each they would take too much memory.
         is_long = (side.ends - side.starts).max(initial=0) > LONG_ROW_BYTES
         return np.uint16 if is_long and self._model.size <= _UINT16_IDS else np.int32
 
-    def _encode_rows(
-        self, rows: TextRows, surround: Surround, out: _GrowingSide, is_single: bool = False
-    ) -> None:
+    def _encode_rows(self, rows: TextRows, surround: Surround, out: _GrowingSide) -> None:
         if out.ids.dtype != np.int32:
             part = _GrowingSide(int((rows.ends - rows.starts).sum()), len(rows.starts))
             self._encode_rows(rows, surround, part)
             out.add_rows(part)
             return
-        pre_tokenizer, text = self._pre_tokenizer.prepare(rows)
         offsets = out.offsets[out.rows : out.rows + len(rows.starts) + 1]
-        tokens = ScannedTokens(text, *self._places, offsets)
+        out.ids, out.used = self._run(rows, surround, IdRows(out.ids, out.used, offsets))
+        out.rows += len(rows.starts)
+
+    def _run(
+        self, rows: TextRows, surround: Surround, out: IdRows, is_text: bool = False
+    ) -> tuple[np.ndarray, int]:
+        pre_tokenizer, text = self._pre_tokenizer.prepare(rows)
         arguments = (
-            rows, surround, pre_tokenizer, self._state, self._cache, tokens,
-            self._work, IdRows(out.ids, out.used, offsets),
+            rows, surround, pre_tokenizer, self._state, self._cache,
+            ScannedTokens(text, *self._places, out.offsets), self._work, out,
         )  # fmt: skip
         encode = encode_rows
-        if is_single and pre_tokenizer is self._last_state:  # so all types are those of the last call
+        if is_text and pre_tokenizer is self._last_state:  # then all types are those of the last text
             encode = self._compiled = self._compiled or compiled_for(encode_rows, arguments)
-        elif pre_tokenizer is not self._last_state:
+        elif is_text:
             self._last_state, self._compiled = pre_tokenizer, None
-        out.ids, out.used, start, end, failure = encode(*arguments)
+        ids, used, start, end, failure = encode(*arguments)
         if failure:
             token = text[start:end].tobytes().decode('utf-8', 'surrogatepass')
             raise ValueError(self._model.describe_failure(token, failure))
-        out.rows += len(rows.starts)
+        return ids, used
 
     def _encode_long_row(
         self, rows: TextRows, row: int, surround: Surround, out: _GrowingSide
@@ -214,7 +241,9 @@ class SharedEncoder:
 
     def encode(self, text: str, before: Sequence[int] = (), after: Sequence[int] = ()) -> list[int]:
         """Returns the ids of a text as it is, between other ids; raises ValueError as `encode_side`."""
-        return self._encode(side_of_text(text), before, after).ids.tolist()
+        check_text(text)
+        data = text.encode('utf-8', 'surrogatepass')
+        return self._use(lambda encoder: encoder.encode_text(data, before, after)).tolist()
 
     def encode_batch(
         self, texts: Sequence[str], before: Sequence[int] = (), after: Sequence[int] = ()
@@ -225,17 +254,17 @@ class SharedEncoder:
         for text in texts:
             check_text(text)
         side = side_of_rows([text.encode('utf-8', 'surrogatepass') for text in texts])
-        encoded = self._encode(side, before, after)
+        encoded = self._use(lambda encoder: encoder.encode_side(side, '', before, after))
         ids, offsets = encoded.ids.tolist(), encoded.offsets.tolist()
         return [ids[start:end] for start, end in zip(offsets, offsets[1:])]
 
-    def _encode(self, side: Side, before: Sequence[int], after: Sequence[int]) -> EncodedSide:
+    def _use(self, encode: Callable[[Encoder], _Encoded]) -> _Encoded:
         try:
             encoder = self._idle.pop()
         except IndexError:
             encoder = self._make()
         try:
-            return encoder.encode_side(side, '', before, after)
+            return encode(encoder)
         finally:
             self._idle.append(encoder)
 
@@ -267,6 +296,12 @@ class PrefixEncoder:
         ids, text = self._cut[prefix]
         return self._encoder.encode_side(side, text, (*before, *ids), after)
 
+    def encode_text(
+        self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
+    ) -> np.ndarray:
+        """As of `RowEncoder`."""
+        return self._encoder.encode_text(text, before, after)
+
     def _cut_prefix(self, prefix: str) -> tuple[tuple[int, ...], str]:
         """Returns the ids of a prefix up to its last special token, and the text after that."""
         tokens = self._special_tokens(prefix) if prefix else {}
@@ -294,7 +329,7 @@ def side_of_text(text: str) -> Side:
     """Returns a side with one row; raises TypeError for what is not a string."""
     check_text(text)
     data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
-    return Side(*one_row(data, 0, len(data)))
+    return Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
 
 
 def side_of_rows(rows: Sequence[bytes]) -> Side:

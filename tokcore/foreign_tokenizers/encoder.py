@@ -17,7 +17,7 @@ import numpy as np
 
 from tokcore.bpe.added_tokens import join_parts
 from tokcore.bpe.vocabulary import AddedToken
-from tokcore.encoding.encoder import EncodedSide, RowEncoder, side_of_text
+from tokcore.encoding.encoder import EncodedSide, RowEncoder, side_of_rows, side_of_text
 from tokcore.encoding.kernels import Model
 from tokcore.foreign_tokenizers.normalizers import TextStep, replaced
 from tokcore.foreign_tokenizers.pre_tokenizers import MARK
@@ -77,6 +77,12 @@ class PretrainedEncoder:
         rows = Parts.whole(side.with_prefix(text))
         rows = rows._replace(is_first=np.zeros(len(side), bool))
         return self._encode(rows, ids, after)
+
+    def encode_text(
+        self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
+    ) -> np.ndarray:
+        """As of `RowEncoder`."""
+        return self.encode_side(side_of_rows([text]), '', before, after).ids
 
     def _encode(self, texts: Parts, before: Sequence[int], after: Sequence[int]) -> EncodedSide:
         texts = texts._replace(texts=with_zeros_behind(texts.texts))

@@ -106,8 +106,7 @@ class PreTokenizer(RowScanner, Protocol):
 
 def one_row(text: np.ndarray, start: int, end: int) -> TextRows:
     """Returns the single row text[start:end]; `text` is as in `TextRows`."""
-    bounds = read_only(np.array([start, end], np.int64))
-    return TextRows(text, bounds[:1], bounds[1:])
+    return TextRows(text, *(read_only(np.array([bound], np.int64)) for bound in (start, end)))
 
 
 def with_zeros_behind(side: Side) -> Side:
@@ -119,20 +118,6 @@ def with_zeros_behind(side: Side) -> Side:
         return side
     spaced = side.with_prefix(_ZEROS)
     return Side(with_margin(spaced.text), spaced.starts + len(_ZEROS), spaced.ends)
-
-
-def single_row(side: Side, longest: int) -> TextRows | None:
-    """Returns a copy of the only row, with zeros behind; None if there are others, or it is longer.
-
-    It has what `with_zeros_behind` and `readable_parts` give, which take longer than encoding a line.
-    """
-    if len(side) != 1:
-        return None
-    start, end = side.starts.item(), side.ends.item()
-    if end - start > longest:
-        return None
-    text = side.text[start:end].tobytes() + bytes(READABLE)
-    return one_row(np.frombuffer(text, np.uint8), 0, end - start)
 
 
 def readable_parts(text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Iterator[TextRows]:
