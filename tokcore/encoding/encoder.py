@@ -21,7 +21,7 @@ import typing
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from tokcore.encoding.kernels import (
     segment_tokens,
 )
 from tokcore.kernels.bytes import READABLE, with_margin
-from tokcore.kernels.jit import compiled_for, read_only, read_only_state
+from tokcore.kernels.jit import compiled_for, read_only, read_only_state, type_key
 from tokcore.text.pre_tokenizer import (
     PreTokenizer,
     ScannedTokens,
@@ -119,8 +119,9 @@ class RowEncoder:
         # The arrays of a single text, made once.
         self._text_end, self._text_offsets = np.zeros(1, np.int64), np.zeros(2, np.int64)
         self._text_bounds = read_only(np.zeros(1, np.int64)), read_only(self._text_end)
-        self._last_state: NamedTuple | None = None
-        self._compiled: Callable | None = None
+        self._text_state: NamedTuple | None = None
+        self._text_types: Any = None
+        self._compiled: Callable = encode_rows
         self._places = (np.empty(TOKENS, np.uint64), np.empty(TOKENS, np.uint64))
 
     @property
@@ -196,16 +197,21 @@ class RowEncoder:
             rows, surround, pre_tokenizer, self._state, self._cache,
             ScannedTokens(text, *self._places, out.offsets), self._work, out,
         )  # fmt: skip
-        encode = encode_rows
-        if is_text and pre_tokenizer is self._last_state:  # then all types are those of the last text
-            encode = self._compiled = self._compiled or compiled_for(encode_rows, arguments)
-        elif is_text:
-            self._last_state, self._compiled = pre_tokenizer, None
+        encode = self._compiled_for_text(arguments) if is_text else encode_rows
         ids, used, start, end, failure = encode(*arguments)
         if failure:
             token = text[start:end].tobytes().decode('utf-8', 'surrogatepass')
             raise ValueError(self._model.describe_failure(token, failure))
         return ids, used
+
+    def _compiled_for_text(self, arguments: tuple) -> Callable:
+        state = arguments[2]  # the types of the others are the same for all texts
+        if state is not self._text_state:
+            types = type_key(state)
+            if types != self._text_types:
+                self._text_types, self._compiled = types, compiled_for(encode_rows, arguments)
+            self._text_state = state
+        return self._compiled
 
     def _encode_long_row(
         self, rows: TextRows, row: int, surround: Surround, out: _GrowingSide

@@ -67,6 +67,8 @@ class PretrainedEncoder:
         Special tokens in the prefix are found, as `prefixes` says. `tokenizers` has the same ids for
         the prefix and the row where it finds special tokens and the row has none.
         """
+        if not prefix:
+            return self._encode(Parts.whole(side), before, after)
         parts = Parts.whole(side_of_text(prefix))
         cut = self._in_prefixes.cut(parts)
         if cut is parts:
@@ -82,7 +84,15 @@ class PretrainedEncoder:
         self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
     ) -> np.ndarray:
         """As of `RowEncoder`."""
+        if self._leaves(text) and not any(find.may_find_in(text) for find in self._finders):
+            return self._encoder.encode_text(text, before, after)
         return self.encode_side(side_of_rows([text]), '', before, after).ids
+
+    def _leaves(self, text: bytes) -> bool:
+        """Whether normalizer and pre-tokenizer are sure to leave a text as it is before they cut it."""
+        steps, cutting = self._vocabulary.steps, self._vocabulary.cutting
+        are_left = not steps or (text.isascii() and all(step.leaves_ascii for step in steps))
+        return are_left and cutting.leaves_texts
 
     def _encode(self, texts: Parts, before: Sequence[int], after: Sequence[int]) -> EncodedSide:
         texts = texts._replace(texts=with_zeros_behind(texts.texts))
@@ -222,11 +232,16 @@ class AddedTokenFinder:
                 numbers.setdefault(content, number)
         self._tokens = tokens
         leads = sorted({content.encode('utf-8', 'surrogatepass')[0] for content in numbers})
+        self._lead_bytes = [bytes([lead]) for lead in leads]
         self._leads = read_only(np.array(leads[: _MOST_LEADS + 1], np.uint64))
         self._trie = double_array_trie(numbers.items(), '\0') if numbers else None
 
     def __bool__(self) -> bool:
         return self._trie is not None
+
+    def may_find_in(self, text: bytes) -> bool:
+        """Whether a text has a byte that tokens begin with."""
+        return any(lead in text for lead in self._lead_bytes)
 
     def cut(self, parts: Parts) -> Parts:
         """Returns the parts with their texts cut at added tokens."""

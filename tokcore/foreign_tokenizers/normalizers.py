@@ -48,10 +48,12 @@ class TextStep(NamedTuple):
     Attributes:
         rewrite: rewrites texts, as many as there are. No text is within another.
         align: does the same with one text that knows where its characters come from.
+        leaves_ascii: whether text in ASCII stays as it is.
     """
 
     rewrite: Callable[[Side], Side]
     align: Callable[[AlignedText], AlignedText]
+    leaves_ascii: bool = False
 
     def __call__(self, texts: Side) -> Side:
         return self.rewrite(texts)
@@ -128,7 +130,9 @@ def _by_character(change: Callable[[str], str]) -> TextStep:
 def normal_form(form: NormalForm) -> TextStep:
     """Returns the step of a normal form of Unicode."""
     return TextStep(
-        functools.partial(normalize_rows, form=form), operator.methodcaller('normalized', form)
+        functools.partial(normalize_rows, form=form),
+        operator.methodcaller('normalized', form),
+        leaves_ascii=True,
     )
 
 

@@ -75,6 +75,11 @@ class Cutting:
     words: bool = False
     keeps_spaces: bool = False
 
+    @property
+    def leaves_texts(self) -> bool:
+        """Whether `texts` returns all texts as they are."""
+        return not self.words and self.spaces == ' ' and self.prefixed == 'never'
+
     def texts(self, side: Side, is_first: np.ndarray, replace: Callable[[Side], Side]) -> Side:
         """Returns the texts as the pre-tokenizer cuts them.
 
