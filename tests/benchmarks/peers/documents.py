@@ -134,7 +134,7 @@ def _in_threads(encode: _Encode) -> _Encode:
 
 def _tokbeam(model: str) -> _Engine:
     """The encoder of the commands."""
-    from tokcore.encoding.encoder import Encoder, side_of_rows, side_of_text
+    from tokcore.encoding.encoder import Encoder, side_of_rows
     from tokcore.schemes import find_scheme, schemes_of_file
 
     data = Path(model).read_bytes()
@@ -153,7 +153,7 @@ def _tokbeam(model: str) -> _Engine:
         return scheme.encoder(vocabulary, scheme.encoding(allow_special_tokens=True))
 
     encoder = make()
-    return lambda text: encoder.encode_side(side_of_text(text)).ids, _in_threads(encode)
+    return lambda text: encoder.encode_text(text.encode()), _in_threads(encode)
 
 
 def _tokbeam_lists(model: str) -> _Engine:
@@ -165,7 +165,7 @@ def _tokbeam_lists(model: str) -> _Engine:
     def encode(texts: Sequence[str]) -> list[list[int]]:
         return tokenizer.encode_batch(texts, add_special_tokens=False)
 
-    return lambda text: encode([text])[0], _in_threads(encode)
+    return lambda text: tokenizer.encode(text, add_special_tokens=False), _in_threads(encode)
 
 
 def _tokenizers(model: str) -> _Engine:

@@ -13,8 +13,15 @@ from typing import NamedTuple
 import numba
 import numpy as np
 import pytest
+
 from tokcore.kernels import jit
-from tokcore.kernels.jit import compiled_for, kernel, kernel_family, kernel_without_allocation, type_key
+from tokcore.kernels.jit import (
+    compiled_for,
+    kernel,
+    kernel_family,
+    kernel_without_allocation,
+    type_key,
+)
 
 pytestmark = pytest.mark.skipif(
     numba.config.DISABLE_JIT or jit.CACHE_FOLDER is None, reason='it is about compilation'
@@ -165,7 +172,10 @@ class OtherParts(NamedTuple):
 
 def test_values_with_one_key_have_one_type():
     types_of = collections.defaultdict(set)
-    dtypes, numbers = ('u1', '<i4', '>i4', '<i8', '<u8', '<f8'), (1, True, 1.0, np.uint8(1), np.uint64(1))
+    dtypes, numbers = (
+        ('u1', '<i4', '>i4', '<i8', '<u8', '<f8'),
+        (1, True, 1.0, np.uint8(1), np.uint64(1)),
+    )
     cuts = (slice(None), slice(None, None, 2), slice(None, None, -1), (slice(None), 0), 0)
     for dtype, cut, is_read_only, number, tuple_of in itertools.product(
         dtypes, cuts, (False, True), numbers, (Parts, OtherParts, lambda *values: values)
