@@ -119,12 +119,11 @@ class BpeTokenizer(Tokenizer):
         rules.check(isinstance(vocabulary, NmtVocabulary), 'the vocabulary')
         self._scheme = BPE_SCHEME.configured_for(vocabulary)
         self._around = self._scheme.template(vocabulary)
-        self._find = None
         self._form: _Form | None = None
         if isinstance(vocabulary, BpeVocabulary):
             self._form = typing.cast('_Form | None', vocabulary.parts.form)
             before, _ = matched_tokens(vocabulary, allow_special_tokens)
-            self._find = finder(before) if self._form else None
+            self._find = finder(before if self._form else ())
         self._encoder = SharedEncoder(self.row_encoder)
 
     @classmethod
@@ -169,12 +168,8 @@ class BpeTokenizer(Tokenizer):
 
     def _encode_normalized(self, text: str) -> Iterator[int]:
         data = text.encode('utf-8', 'surrogatepass')
-        end = 0
-        for start, stop, id_ in self._find(data) if self._find else ():
-            yield from self._encode_part(data[end:start])
-            yield id_
-            end = stop
-        yield from self._encode_part(data[end:])
+        for start, end, id_ in self._find.find(data):
+            yield from [id_] if id_ >= 0 else self._encode_part(data[start:end])
 
     def _encode_part(self, data: bytes) -> list[int]:
         assert self._form is not None  # `encode` saw to it
@@ -188,7 +183,7 @@ class BpeTokenizer(Tokenizer):
             return super().encode_batch(texts, add_special_tokens)
         if isinstance(texts, str):
             raise TypeError('texts are several strings; put a single one in a list')
-        if self._find is not None:  # added tokens are found before a text is normalized
+        if self._find:  # added tokens are found before a text is normalized
             return [self.encode(text, add_special_tokens) for text in texts]
         form = self._form
         return super().encode_batch(

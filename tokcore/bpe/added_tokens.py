@@ -3,16 +3,21 @@
 As `tokenizers` does, those that are not `normalized` are found in the original text first, then the
 others in the normalized text between them; always the leftmost, and the longest at one position.
 The pre-tokenizer splits each text between them by itself.
+
+A kernel finds added tokens by a trie of their bytes. Their properties are then applied to one match after
+another: a `single_word` must not touch letters, and a token with `lstrip` or `rstrip` takes the white space
+on that side with it.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
-import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -21,6 +26,9 @@ from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, EncodedSide, RowEncode
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.kernels.simd import CHUNK, at_least_mask, trailing_zeros
+from tokcore.text.expression_trees import compiled_expression
+from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.pre_tokenizer import (
     CHUNK_TOKENS,
     ListedTokens,
@@ -28,46 +36,35 @@ from tokcore.text.pre_tokenizer import (
     RowPart,
     ScannedTokens,
     TextRows,
+    readable_parts,
     scan_tokens,
 )
 from tokcore.text.rows import Side
+from tokcore.wordpiece.model import WORD_ROOT, double_array_trie, longest_piece
+
+_WORD = r'[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]'
+_TEXT = -1
+
+_FIRST_ROOM = 1 << 10
+
+_MOST_LEADS = 8
+"""First bytes of tokens: up to so many are looked for in 64 bytes at once; with more, tokens are at each byte."""
 
 _TOKENS_AT_ONCE = 1 << 14
 _SPACE = 0x20
-_0, _1 = np.uint64(0), np.uint64(1)
+_CHUNK, _0, _1 = np.uint64(CHUNK), np.uint64(0), np.uint64(1)
 _FLAGS = ('single_word', 'lstrip', 'rstrip')
 
 Part = tuple[int, int, int]
 """(start, end, id) of an added token, or of the text between two, with the id -1."""
 
 
-class _Finder:
-    """Finds tokens in bytes: the leftmost, and the longest at one position."""
-
-    def __init__(self, ids: Mapping[bytes, int]):
-        self._ids = ids
-        # `re` takes the first alternative that matches.
-        longest_first = sorted(ids, key=len, reverse=True)
-        self._pattern = re.compile(b'|'.join(map(re.escape, longest_first)))
-        self._prefix: bytes = os.path.commonprefix(longest_first) or b''
-
-    def __call__(self, text: bytes) -> Iterator[tuple[int, int, int]]:
-        """Yields (start, end, id) of each token in a text."""
-        if self._prefix not in text:  # takes much less time than the pattern
-            return
-        for match in self._pattern.finditer(text):
-            yield match.start(), match.end(), self._ids[match[0]]
-
-
 def finder(
     tokens: Sequence[AddedToken], form: Literal['NFC', 'NFKC'] | None = None
-) -> _Finder | None:
-    """Returns the finder of tokens, in text of a Unicode normalization; None without tokens."""
-    ids: dict[bytes, int] = {}
-    for token in tokens:
-        content = unicodedata.normalize(form, token.content) if form else token.content
-        ids.setdefault(content.encode('utf-8', 'surrogatepass'), token.id)
-    return _Finder(ids) if ids else None
+) -> AddedTokenFinder:
+    """Returns the finder of tokens, in text of a Unicode normalization."""
+    contents = functools.partial(unicodedata.normalize, form) if form else str
+    return AddedTokenFinder(tokens, contents)
 
 
 def matched_tokens(
@@ -103,11 +100,10 @@ class _AddedTokenEncoder:
     """A `RowEncoder` that finds added tokens in rows; another one encodes the text between them."""
 
     def __init__(
-        self, encoder: RowEncoder, finders: Sequence[_Finder | None], add_prefix_space: bool = False
+        self, encoder: RowEncoder, finders: Sequence[AddedTokenFinder], add_prefix_space: bool
     ):
         """Takes the encoder of the text between added tokens, and the finders in their order."""
-        self._encoder = encoder
-        self._finders = [find for find in finders if find is not None]
+        self._encoder, self._finders = encoder, finders
         self._add_prefix_space = add_prefix_space
 
     @property
@@ -123,50 +119,24 @@ class _AddedTokenEncoder:
         after: Sequence[int] = (),
     ) -> EncodedSide:
         """Returns the ids of each row, as `RowEncoder.encode_side` does."""
-        side = side.with_prefix(prefix)
-        parts = self._parts(side)
-        if not parts:
-            return self._encoder.encode_side(self._prefixed(side), '', before, after)
-        rows, texts, added = _part_rows(side, parts)
-        encoded = self._encoder.encode_side(self._prefixed(texts))
-        return join_parts(encoded, rows, added, len(side), (before, after))
+        parts = Parts.whole(side.with_prefix(prefix))
+        for find in self._finders:
+            parts = find.cut(parts)
+        texts = with_space_before(parts.texts) if self._add_prefix_space else parts.texts
+        if (parts.ids == _TEXT).all():
+            return self._encoder.encode_side(texts, '', before, after)
+        encoded = self._encoder.encode_side(texts)
+        return join_parts(encoded, parts.rows, parts.ids, len(side), (before, after))
 
     def encode_text(
         self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
     ) -> np.ndarray:
         """As of `RowEncoder`."""
-        if any(next(find(text), None) for find in self._finders):
+        if any(find.may_find_in(text) for find in self._finders):
             return self.encode_side(side_of_rows([text]), '', before, after).ids
         if self._add_prefix_space and text[:1] not in (b'', b' '):
             text = b' ' + text
         return self._encoder.encode_text(text, before, after)
-
-    def _parts(self, side: Side) -> list[list[Part]]:
-        """Returns the parts of each row, or [] if there is no added token in any of them."""
-        if not len(side):
-            return []
-        block = side.text[side.starts.min() : side.ends.max()].tobytes()
-        if not any(next(find(block), None) for find in self._finders):
-            return []
-        bounds = zip(side.starts.tolist(), side.ends.tolist(), strict=True)
-        rows: list[list[Part]] = [[(start, end, -1)] for start, end in bounds]
-        has_added = False
-        for find in self._finders:
-            for row, parts in enumerate(rows):
-                added: list[Part] = []
-                for start, end, id_ in parts:
-                    if id_ < 0:
-                        for begin, stop, added_id in find(side.text[start:end].tobytes()):
-                            added.append((start + begin, start + stop, added_id))
-                    else:
-                        added.append((start, end, id_))
-                if added:
-                    has_added = True
-                    rows[row] = with_texts(added, parts[0][0], parts[-1][1])
-        return rows if has_added else []
-
-    def _prefixed(self, side: Side) -> Side:
-        return with_space_before(side) if self._add_prefix_space else side
 
 
 def with_space_before(side: Side) -> Side:
@@ -213,30 +183,6 @@ class PrefixedRows:
         listed, text = self.prepare(rows.part(row, row + 1))
         for start, end in zip(listed.starts.tolist(), listed.ends.tolist(), strict=True):
             yield RowPart(text, start, end, True)
-
-
-def with_texts(added: list[Part], start: int, end: int) -> list[Part]:
-    """Returns the added tokens of a row, and the texts between them."""
-    parts = []
-    for begin, stop, id_ in added:
-        if start < begin:
-            parts.append((start, begin, -1))
-        parts.append((begin, stop, id_))
-        start = stop
-    if start < end:
-        parts.append((start, end, -1))
-    return parts
-
-
-def _part_rows(side: Side, parts_of_rows: list[list[Part]]) -> tuple[np.ndarray, Side, np.ndarray]:
-    """Returns the row index of each part, the texts of the parts as rows, and the ids or -1.
-
-    The text of an added token is empty.
-    """
-    rows = np.array([row for row, parts in enumerate(parts_of_rows) for _ in parts], np.int64)
-    parts = np.array([part for parts in parts_of_rows for part in parts], np.int64).reshape(-1, 3)
-    starts, ends, added = (np.ascontiguousarray(column) for column in parts.T)
-    return rows, Side(side.text, starts, np.where(added < 0, ends, starts)), added
 
 
 def join_parts(
@@ -309,10 +255,243 @@ def row_encoder(
     """
     encoder = RowEncoder(pre_tokenizer, vocabulary.model, cache_bytes)
     original, normalized = matched_tokens(vocabulary, allow_special_tokens)
-    finders = [
+    finders = (
         finder(original if is_original_text else ()),
         finder(normalized, vocabulary.parts.form),
-    ]
+    )
     if not any(finders) and not vocabulary.parts.add_prefix_space:
         return encoder
     return _AddedTokenEncoder(encoder, finders, vocabulary.parts.add_prefix_space)
+
+
+class Parts(NamedTuple):
+    """Texts and the added tokens between them, in order.
+
+    Attributes:
+        texts: the texts; that of an added token is empty.
+        ids: int64[parts]: of added tokens, -1 of texts.
+        rows: int64[parts]: the number of the text that a part is from.
+        is_first: bool[parts]: whether the part begins that text.
+    """
+
+    texts: Side
+    ids: np.ndarray
+    rows: np.ndarray
+    is_first: np.ndarray
+
+    @classmethod
+    def whole(cls, texts: Side) -> Parts:
+        """Returns texts without added tokens."""
+        size = len(texts)
+        return cls(texts, np.full(size, _TEXT), np.arange(size), np.ones(size, bool))
+
+    def take(self, parts: slice) -> Parts:
+        """Returns some of the parts."""
+        texts = self.texts.take(parts)
+        return Parts(texts, self.ids[parts], self.rows[parts], self.is_first[parts])
+
+
+class AddedTokenFinder:
+    """Finds added tokens in texts."""
+
+    def __init__(self, tokens: Sequence[AddedToken], contents: Callable[[str], str] = str):
+        """Takes the tokens, and what their contents become in the texts."""
+        numbers: dict[str, int] = {}
+        for number, token in enumerate(tokens):
+            content = contents(token.content)
+            if content:
+                numbers.setdefault(content, number)
+        self._tokens, self._contents = tokens, contents
+        encoded = sorted(content.encode('utf-8', 'surrogatepass') for content in numbers)
+        self._beginnings = [
+            os.path.commonprefix([*group])
+            for _, group in itertools.groupby(encoded, lambda content: content[0])
+        ]
+        leads = [beginning[0] for beginning in self._beginnings]
+        self._leads = read_only(np.array(leads[: _MOST_LEADS + 1], np.uint64))
+        self._trie = double_array_trie(numbers.items(), '\0') if numbers else None
+
+    def __reduce__(self):
+        # The arrays of a pickle are not read-only, and kernels would be compiled for them anew.
+        return AddedTokenFinder, (self._tokens, self._contents)
+
+    def __bool__(self) -> bool:
+        return self._trie is not None
+
+    def may_find_in(self, text: bytes) -> bool:
+        """Whether a text has what all tokens with one first byte begin with."""
+        return any(beginning in text for beginning in self._beginnings)
+
+    def cut(self, parts: Parts) -> Parts:
+        """Returns the parts with their texts cut at added tokens."""
+        if self._trie is None or not len(parts.texts):
+            return parts
+        texts = parts.texts
+        rows, starts, ends, numbers = self._matches(texts)
+        if not len(rows):
+            return parts
+        alters = np.array(
+            [token.single_word or token.lstrip or token.rstrip for token in self._tokens]
+        )
+        if alters[numbers].any():
+            cut_rows, pieces = self._pieces_one_by_one(texts, rows, starts, ends, numbers)
+        else:
+            ids = np.array([token.id for token in self._tokens], np.int64)[numbers]
+            cut_rows, pieces = np.unique(rows), _pieces_of_matches(texts, rows, starts, ends, ids)
+        return _merged(parts, cut_rows, pieces)
+
+    def find(self, text: bytes) -> list[tuple[int, int, int]]:
+        """Returns (start, end, id) of the added tokens in a text and what lies between, with the id -1."""
+        if self.may_find_in(text):
+            side = side_of_rows([text])
+            rows, *matches = self._matches(side)
+            if len(rows):
+                pieces = self._pieces_one_by_one(side, rows, *matches)[1]
+                return [(start, end, id_) for _, start, end, id_ in pieces.tolist()]
+        return [(0, len(text), _TEXT)]
+
+    def _matches(self, texts: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Returns of all matches: the text's number, the start, the end and the token's number."""
+        assert self._trie is not None
+        matches: list[tuple[np.ndarray, ...]] = []
+        done = 0
+        for rows in readable_parts(texts.text, texts.starts, texts.ends):
+            # Texts near the end are copied: matches there are shifted back.
+            shift = int(texts.starts[done]) - int(rows.starts[0]) if len(rows.starts) else 0
+            room = _FIRST_ROOM
+            while True:
+                out = np.empty((4, room), np.int64)
+                count = _find(*rows, self._leads, self._trie, *out)
+                if count <= room:
+                    break
+                room = count
+            out = out[:, :count]
+            matches.append((out[0] + done, out[1] + shift, out[2] + shift, out[3]))
+            done += len(rows.starts)
+        return tuple(np.concatenate(column) for column in zip(*matches, strict=True))  # type: ignore[return-value]
+
+    def _pieces_one_by_one(
+        self,
+        texts: Side,
+        rows: np.ndarray,
+        starts: np.ndarray,
+        ends: np.ndarray,
+        numbers: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the rows with matches and their pieces, by the properties of the tokens."""
+        text = texts.text.tobytes()
+        cut_rows, first_match = np.unique(rows, return_index=True)
+        bounds = [*first_match.tolist(), len(rows)]
+        pieces: list[tuple[int, int, int, int]] = []
+        for row, first, last in zip(cut_rows.tolist(), bounds, bounds[1:], strict=False):
+            matches = zip(
+                starts[first:last].tolist(), ends[first:last].tolist(),
+                numbers[first:last].tolist(), strict=True,
+            )  # fmt: skip
+            pieces += self._pieces(
+                text, row, (int(texts.starts[row]), int(texts.ends[row])), matches
+            )
+        return cut_rows, np.array(pieces, np.int64).reshape(-1, 4)
+
+    def _pieces(self, text, row, bounds, matches):
+        """Yields (row, start, end, id) of the parts of a text, as `tokenizers` has them."""
+        begin, last = bounds
+        done = begin
+        for start, end, number in matches:
+            token = self._tokens[number]
+            if token.single_word and (
+                _is_word(text[max(begin, start - 4) : start].decode('utf-8', 'replace')[-1:])
+                or _is_word(text[end : min(last, end + 4)].decode('utf-8', 'replace')[:1])
+            ):
+                continue
+            if token.lstrip:
+                before = text[begin:start].decode()
+                start = max(begin + len(before.rstrip(WHITE_SPACE).encode()), done)
+            if token.rstrip:
+                after = text[end:last].decode()
+                end += len(after.encode()) - len(after.lstrip(WHITE_SPACE).encode())
+            if done < start:
+                yield row, done, start, _TEXT
+            yield row, start, end, token.id
+            done = end
+        if done < last:
+            yield row, done, last, _TEXT
+
+
+def _pieces_of_matches(
+    texts: Side, rows: np.ndarray, starts: np.ndarray, ends: np.ndarray, ids: np.ndarray
+) -> np.ndarray:
+    """Returns (row, start, end, id) of the parts of texts with matches, which stay as they are."""
+    is_first = np.append(True, rows[1:] != rows[:-1])
+    is_last = np.append(is_first[1:], True)
+    begins = np.where(is_first, texts.starts[rows], np.append(0, ends[:-1]))
+    lasts = texts.ends[rows]
+    no_ids = np.full(len(rows), _TEXT)
+    # What is before each match, the match, and what is after the last one of a text.
+    columns = (
+        (rows, begins, starts, no_ids),
+        (rows, starts, ends, ids),
+        (rows, ends, lasts, no_ids),
+    )
+    pieces = np.stack([np.stack(column, axis=1) for column in columns], axis=1)
+    wanted = np.stack([begins < starts, starts < ends, is_last & (ends < lasts)], axis=1)
+    return pieces[wanted]
+
+
+def _is_word(character: str) -> bool:
+    return bool(compiled_expression(_WORD).match(character))
+
+
+def _merged(parts: Parts, cut_rows: np.ndarray, pieces: np.ndarray) -> Parts:
+    """Returns the parts with those numbered `cut_rows` replaced by pieces (row, start, end, id)."""
+    stays = np.ones(len(parts.texts), bool)
+    stays[cut_rows] = False
+    kept = np.flatnonzero(stays)
+    numbers = np.concatenate([kept, pieces[:, 0]])
+    order = np.argsort(numbers, kind='stable')
+    starts = np.concatenate([parts.texts.starts[kept], pieces[:, 1]])[order]
+    ends = np.concatenate([parts.texts.ends[kept], pieces[:, 2]])[order]
+    ids = np.concatenate([parts.ids[kept], pieces[:, 3]])[order]
+    numbers = numbers[order]
+    is_first = parts.is_first[numbers] & (starts == parts.texts.starts[numbers])
+    ends = np.where(ids == _TEXT, ends, starts)
+    return Parts(
+        Side(parts.texts.text, read_only(starts), read_only(ends)),
+        ids,
+        parts.rows[numbers],
+        is_first,
+    )
+
+
+@kernel_without_allocation
+def _find(text, starts, ends, leads, trie, rows, begins, stops, numbers):
+    """Fills in the matches in texts; returns how many there are, also beyond the room for them."""
+    count = 0
+    for row in range(len(starts)):
+        chunk, end = np.uint64(starts[row]), np.uint64(ends[row])
+        searched = chunk
+        while chunk < end:
+            bits = ~_0
+            if len(leads) <= _MOST_LEADS:
+                bits = _0
+                for lead in leads:
+                    bits |= at_least_mask(text, chunk, lead) & ~at_least_mask(
+                        text, chunk, lead + _1
+                    )
+            if end - chunk < _CHUNK:
+                bits &= (_1 << (end - chunk)) - _1
+            while bits:
+                place = chunk + trailing_zeros(bits)
+                bits &= bits - _1
+                if place < searched:
+                    continue
+                cell, stop = longest_piece(text, place, end, WORD_ROOT, trie)
+                if stop == place:
+                    continue
+                if count < len(rows):
+                    rows[count], numbers[count] = row, trie.ids[cell]
+                    begins[count], stops[count] = np.int64(place), np.int64(stop)
+                count += 1
+                searched = stop
+            chunk += _CHUNK
+    return count

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tokcore.bpe.added_tokens import Part, finder, matched_tokens, with_texts
+from tokcore.bpe.added_tokens import Part, finder, matched_tokens
 from tokcore.bpe.model import MergeModel
 from tokcore.bpe.model_kernels import NONE, MergeState
-from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, EntriesWithAddedTokens, Form
+from tokcore.bpe.vocabulary import BpeVocabulary, EntriesWithAddedTokens
 from tokcore.kernels.bytes import with_margin
 from tokcore.text.alignment import AlignedText, Span
 from tokcore.text.byte_level import spelled
@@ -196,17 +196,17 @@ def bpe_offset_finder(vocabulary: BpeVocabulary, allow_special_tokens: bool) -> 
     parts = vocabulary.parts
     original, normalized = matched_tokens(vocabulary, allow_special_tokens)
 
-    def find(tokens: Sequence[AddedToken], form: Form | None = None) -> FindParts:
-        matches = finder(tokens, form)
-        return lambda text: with_texts([*matches(text)] if matches else [], 0, len(text))
-
     def prepare(text: AlignedText, is_first: bool) -> AlignedText:
-        return text.prepended(' ') if parts.add_prefix_space and text.text[:1] != ' ' else text
+        return (
+            text.prepended(' ')
+            if parts.add_prefix_space and text.text[:1] not in ('', ' ')
+            else text
+        )
 
     return OffsetFinder(
         vocabulary,
         vocabulary.model,
-        (find(original), find(normalized, parts.form)),
+        (finder(original).find, finder(normalized, parts.form).find),
         [operator.methodcaller('normalized', parts.form)] if parts.form else [],
         prepare,
         pattern_pre_tokenizer(*parts.patterns),

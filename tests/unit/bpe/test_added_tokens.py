@@ -45,8 +45,9 @@ def characters(text):
 
 def test_the_leftmost_and_of_several_the_longest():
     find = finder(ADDED)
-    assert [*find(b'x<s><s><s>ab')] == [(1, 7, 257), (7, 10, 256), (10, 12, 258)]
-    assert finder(()) is None
+    found = [(0, 1, -1), (1, 7, 257), (7, 10, 256), (10, 12, 258)]
+    assert find.find(b'x<s><s><s>ab') == found
+    assert finder(()).find(b'x<s>') == [(0, 4, -1)]
 
 
 def test_raw_ones_are_found_before_normalized_ones():

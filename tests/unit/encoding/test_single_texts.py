@@ -22,7 +22,7 @@ LEARNED = {
     'codes': {'scheme': 'bpe', 'preset': 'subword-nmt', 'merges': 20},
     'word': {'scheme': 'word', 'vocab_size': 20},
     'byte': {'scheme': 'byte'},
-    'unigram': {'scheme': 'unigram', 'vocab_size': 45},
+    'unigram': {'scheme': 'unigram', 'vocab_size': 40},
 }
 FILES = {
     'published': ('tokenizer.json', json.dumps(TOKENIZER), {'allow_special_tokens': True}),

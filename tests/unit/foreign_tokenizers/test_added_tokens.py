@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tokcore.bpe.added_tokens import AddedTokenFinder, Parts
 from tokcore.bpe.vocabulary import AddedToken
-from tokcore.foreign_tokenizers.encoder import AddedTokenFinder, Parts
 from tokcore.text.rows import Side
 
 _CONTENTS = ['\t', '\t\t', '<b>', 'é', 'aé']
