@@ -139,6 +139,27 @@ class Materials:
 
         return self._made(f'{name}.{limit}.{size}.npz', make)
 
+    def halves(self, name: str) -> list[Path]:
+        """Returns the first and the last lines of a corpus, each about half of its bytes."""
+        whole = self.corpora.path(name)
+        with open(whole, 'rb') as file:
+            file.seek(whole.stat().st_size // 2)
+            file.readline()
+            middle = file.tell()
+
+        def half(number: int, start: int, size: int) -> Path:
+            def make(path: Path) -> None:
+                with open(whole, 'rb') as file, open(path, 'wb') as part:
+                    file.seek(start)
+                    while size > part.tell() and (
+                        piece := file.read(min(1 << 20, size - part.tell()))
+                    ):
+                        part.write(piece)
+
+            return self._made(f'{name}.half{number}.txt', make)
+
+        return [half(1, 0, middle), half(2, middle, whole.stat().st_size - middle)]
+
     def model(self, task: str, name: str, size: int) -> Path:
         """Returns a peer's model, trained by its task on a sample of the corpus.
 

@@ -12,6 +12,7 @@ _ABOVE_START_UP = 'stages.commands:run_above_start_up'
 _WHOLE = 'stages.commands:run'
 _SHARDS = 10
 _ONE_WORKER = 'one worker'
+_TWO_PROCESSES = 'two processes, half the text each'
 
 
 def command_rows(scale: Scale) -> Iterator[Row]:
@@ -44,7 +45,7 @@ def command_rows(scale: Scale) -> Iterator[Row]:
 
 
 def _large_rows(scale: Scale) -> Iterator[Row]:
-    """Two workers against one on the large text, and encoding with one against its kernels."""
+    """Two workers against one on the large text and against two processes, which share nothing."""
     size = scale.large_vocabulary
     kernels = Contender(
         'kernels alone',
@@ -72,6 +73,12 @@ def _large_row(
     targets: Mapping[str, float],
 ) -> Row:
     one, two = (above_start_up(arguments(workers), vocabulary) for workers in (1, 2))
+
+    def halves(inputs: Inputs) -> dict:
+        options = one(inputs)
+        del options['text']
+        return {**options, 'halves': [str(half) for half in inputs.materials.halves(LARGE)]}
+
     beside = ' and one against its kernels' if peers else ''
     return Row(
         f'large/{name}',
@@ -79,7 +86,11 @@ def _large_row(
         f'against one{beside}',
         LARGE,
         Contender('two workers', _ABOVE_START_UP, two),
-        (Contender(_ONE_WORKER, _ABOVE_START_UP, one), *peers),
+        (
+            Contender(_ONE_WORKER, _ABOVE_START_UP, one),
+            Contender(_TWO_PROCESSES, 'stages.commands:run_halves_above_start_up', halves),
+            *peers,
+        ),
         targets,
         patience='wait',
     )
