@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import os
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -303,10 +304,8 @@ class AddedTokenFinder:
                 numbers.setdefault(content, number)
         self._tokens, self._contents = tokens, contents
         encoded = sorted(content.encode('utf-8', 'surrogatepass') for content in numbers)
-        self._beginnings = [
-            os.path.commonprefix([*group])
-            for _, group in itertools.groupby(encoded, lambda content: content[0])
-        ]
+        by_lead = itertools.groupby(encoded, key=operator.itemgetter(0))
+        self._beginnings = [os.path.commonprefix([*group]) or b'' for _, group in by_lead]
         leads = [beginning[0] for beginning in self._beginnings]
         self._leads = read_only(np.array(leads[: _MOST_LEADS + 1], np.uint64))
         self._trie = double_array_trie(numbers.items(), '\0') if numbers else None
