@@ -48,6 +48,9 @@ _TEXT = -1
 
 _FIRST_ROOM = 1 << 10
 
+_FEW_MATCHES = 16
+"""Fewer take less time one by one."""
+
 _MOST_LEADS = 8
 """First bytes of tokens: up to so many are looked for in 64 bytes at once; with more, tokens are at each byte."""
 
@@ -303,6 +306,10 @@ class AddedTokenFinder:
             if content:
                 numbers.setdefault(content, number)
         self._tokens, self._contents = tokens, contents
+        self._ids = np.array([token.id for token in tokens], np.int64)
+        self._alters = np.array(
+            [token.single_word or token.lstrip or token.rstrip for token in tokens], bool
+        )
         encoded = sorted(content.encode('utf-8', 'surrogatepass') for content in numbers)
         by_lead = itertools.groupby(encoded, key=operator.itemgetter(0))
         self._beginnings = [os.path.commonprefix([*group]) or b'' for _, group in by_lead]
@@ -329,13 +336,10 @@ class AddedTokenFinder:
         rows, starts, ends, numbers = self._matches(texts)
         if not len(rows):
             return parts
-        alters = np.array(
-            [token.single_word or token.lstrip or token.rstrip for token in self._tokens]
-        )
-        if alters[numbers].any():
+        if len(rows) < _FEW_MATCHES or self._alters[numbers].any():
             cut_rows, pieces = self._pieces_one_by_one(texts, rows, starts, ends, numbers)
         else:
-            ids = np.array([token.id for token in self._tokens], np.int64)[numbers]
+            ids = self._ids[numbers]
             cut_rows, pieces = np.unique(rows), _pieces_of_matches(texts, rows, starts, ends, ids)
         return _merged(parts, cut_rows, pieces)
 

@@ -15,7 +15,8 @@ One call of `kernels.encode_rows` encodes the rows of a block, some thousand tok
                 offsets  0                 9                18
 
 `encoder.RowEncoder` holds all of it for one thread. It takes rows of megabytes apart, whose
-long tokens the model gets by themselves (`Model.segment_long_token`).
+long tokens the model gets by themselves (`Model.segment_long_token`). `encode_text` is for single texts,
+and keeps the arrays and the compiled code that it needs from one call to the next.
 
 A scheme's pre-tokenizer and model are classes with a state each, a `NamedTuple`; they register their
 kernels for its type: `scan_tokens`, `segment_tokens`, `larger_workspace`. `scheme.py` has the rest.

@@ -340,9 +340,9 @@ def side_of_text(text: str) -> Side:
 
 def side_of_rows(rows: Sequence[bytes]) -> Side:
     """Returns one or more rows as a side, with a line feed between two of them, and zeros behind."""
-    ends = np.cumsum([len(row) + 1 for row in rows]) - 1
-    starts = np.append(0, ends[:-1] + 1)
-    return Side(np.frombuffer(b'\n'.join(rows) + _ZEROS, np.uint8), starts, ends)
+    sizes = np.array([*map(len, rows)], np.int64)
+    ends = (sizes + 1).cumsum() - 1
+    return Side(np.frombuffer(b'\n'.join(rows) + _ZEROS, np.uint8), ends - sizes, ends)
 
 
 def first_row_without_ids(

@@ -48,7 +48,8 @@ def test_texts_are_cut_as_by_a_search(texts, contents, has_one_that_strips):
     ends = np.cumsum([*map(len, data)], dtype=np.int64)
     sizes = np.array([*map(len, data)], np.int64)
     side = Side(np.frombuffer(b''.join(data), np.uint8), ends - sizes, ends)
-    parts = AddedTokenFinder(tokens).cut(Parts.whole(side))
+    finder = AddedTokenFinder(tokens)
+    parts = finder.cut(Parts.whole(side))
     found = [[] for _ in texts]
     for row, id_, first, start, end in zip(
         parts.rows, parts.ids, parts.is_first, parts.texts.starts, parts.texts.ends, strict=True
@@ -61,3 +62,5 @@ def test_texts_are_cut_as_by_a_search(texts, contents, has_one_that_strips):
         number = 10 + len(contents)
         expected = [[(text, 99 if id_ == number else id_) for text, id_ in row] for row in expected]
     assert found == expected
+    for text, row in zip(data, found, strict=True):
+        assert finder.may_find_in(text) or all(id_ < 0 for _, id_ in row)
