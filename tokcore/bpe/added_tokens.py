@@ -136,11 +136,24 @@ class _AddedTokenEncoder:
         self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
     ) -> np.ndarray:
         """As of `RowEncoder`."""
-        if any(find.may_find_in(text) for find in self._finders):
+        places = sum(find.places_in(text) for find in self._finders)
+        if places > _FEW_MATCHES:
             return self.encode_side(side_of_rows([text]), '', before, after).ids
-        if self._add_prefix_space and text[:1] not in (b'', b' '):
-            text = b' ' + text
-        return self._encoder.encode_text(text, before, after)
+        if places:
+            return np.array([*before, *self._ids(text, self._finders), *after], np.int32)
+        return self._encoder.encode_text(self._prefixed(text), before, after)
+
+    def _prefixed(self, text: bytes) -> bytes:
+        has_one = not self._add_prefix_space or text[:1] in (b'', b' ')
+        return text if has_one else b' ' + text
+
+    def _ids(self, text: bytes, finders: Sequence[AddedTokenFinder]) -> list[int]:
+        if not finders:
+            return self._encoder.encode_text(self._prefixed(text)).tolist()
+        ids: list[int] = []
+        for start, end, id_ in finders[0].find(text):
+            ids += [id_] if id_ >= 0 else self._ids(text[start:end], finders[1:])
+        return ids
 
 
 def with_space_before(side: Side) -> Side:
@@ -324,9 +337,9 @@ class AddedTokenFinder:
     def __bool__(self) -> bool:
         return self._trie is not None
 
-    def may_find_in(self, text: bytes) -> bool:
-        """Whether a text has what all tokens with one first byte begin with."""
-        return any(beginning in text for beginning in self._beginnings)
+    def places_in(self, text: bytes) -> int:
+        """Returns in how many places of a text a token may be, by the bytes with which tokens begin."""
+        return sum(map(text.count, self._beginnings))
 
     def cut(self, parts: Parts) -> Parts:
         """Returns the parts with their texts cut at added tokens."""
@@ -345,7 +358,7 @@ class AddedTokenFinder:
 
     def find(self, text: bytes) -> list[tuple[int, int, int]]:
         """Returns (start, end, id) of the added tokens in a text and what lies between, with the id -1."""
-        if self.may_find_in(text):
+        if self.places_in(text):
             side = side_of_rows([text])
             rows, *matches = self._matches(side)
             if len(rows):
