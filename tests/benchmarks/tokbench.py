@@ -127,11 +127,11 @@ def cell_line(cell: dict[str, Any]) -> str:
     return f'{line}  ids {cell["ids"]}'
 
 
-def with_spread(speeds: Sequence[float]) -> str:
+def with_spread(values: Sequence[float], unit: str = '') -> str:
     """Returns the median, and half of the range in per cent of it: '66.2 ±3%'."""
-    middle = statistics.median(speeds)
-    spread = f' ±{50 * (max(speeds) - min(speeds)) / middle:.0f}%' if len(speeds) > 1 else ''
-    return f'{middle:.3g}{spread}'
+    middle = statistics.median(values)
+    spread = f' ±{50 * (max(values) - min(values)) / middle:.0f}%' if len(values) > 1 else ''
+    return f'{middle:.3g}{unit}{spread}'
 
 
 def _run(materials: Materials, library: _Library, options: dict[str, Any], cores: str) -> Run:

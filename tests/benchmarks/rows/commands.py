@@ -11,7 +11,7 @@ _TOKBEAM = ('-m', 'pipelines')
 _ABOVE_START_UP = 'stages.commands:run_above_start_up'
 _WHOLE = 'stages.commands:run'
 _SHARDS = 10
-_ONE_WORKER = 'one worker'
+ONE_WORKER = 'one worker'
 _TWO_PROCESSES = 'two processes, half the text each'
 
 
@@ -56,11 +56,11 @@ def _large_rows(scale: Scale) -> Iterator[Row]:
             'shards': _SHARDS,
             'output': inputs.output('runs'),
         },
-        against=_ONE_WORKER,
+        against=ONE_WORKER,
     )
-    yield _large_row(scale, 'count', count_arguments, None, (), {_ONE_WORKER: 1.8})
+    yield _large_row(scale, 'count', count_arguments, None, (), {ONE_WORKER: 1.8})
     yield _large_row(
-        scale, 'encode', encode_arguments, size, (kernels,), {_ONE_WORKER: 1.8, kernels.label: 0.7}
+        scale, 'encode', encode_arguments, size, (kernels,), {ONE_WORKER: 1.8, kernels.label: 0.7}
     )
 
 
@@ -87,7 +87,7 @@ def _large_row(
         LARGE,
         Contender('two workers', _ABOVE_START_UP, two),
         (
-            Contender(_ONE_WORKER, _ABOVE_START_UP, one),
+            Contender(ONE_WORKER, _ABOVE_START_UP, one),
             Contender(_TWO_PROCESSES, 'stages.commands:run_halves_above_start_up', halves),
             *peers,
         ),
