@@ -77,9 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows = revisions.without_peers(rows)
         if options.against:
             try:
-                root = revisions.root_of(options.against)
+                root = revisions.packages_of(options.against)
             except revisions.MissingRevisionError as error:
-                print(f'{options.against} cannot be had: {error}', file=sys.stderr)
+                print(f'{options.against} is not available: {error}', file=sys.stderr)
                 return 2
             rows = revisions.against(rows, options.against, root)
         runs = 1 if options.smoke else options.runs
