@@ -33,7 +33,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Comparison:
-    """This project's figure and a peer's, on the same text; without a peer, the figure alone."""
+    """Our figure and a peer's on the same text, or only ours."""
 
     ours: Figure
     peer: Figure | None

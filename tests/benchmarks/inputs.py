@@ -84,7 +84,7 @@ class Materials:
         return self.cached(f'{name}.every{every}.words', make)
 
     def counts_of_beginning(self, name: str, size: int) -> Path:
-        """Returns the token table of a corpus's first bytes, its alphanumeric tokens alone."""
+        """Returns the token table of a corpus's first bytes, with only alphanumeric tokens."""
 
         def make(path: Path) -> None:
             text = self.corpora.beginning(name, size).read_bytes()
