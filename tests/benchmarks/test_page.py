@@ -12,6 +12,8 @@ from tests import tokenizer_files
 
 from . import page, tokbench, tokbench_lines
 from .__main__ import main, wanted_rows
+from .corpora import Corpora
+from .inputs import Materials
 from .peers import documents, hugging_face
 from .rows import all_rows
 from .running import ROOT, Run
@@ -80,6 +82,26 @@ def test_tiktoken_takes_the_parts_of_a_file_or_says_what_it_lacks():
     model = {'vocab': {'Ġ': 0, 'a': 1, 'Ġa': 3, 'aa': 2}, 'merges': [['Ġ', 'a'], ['a', 'a']]}
     with pytest.raises(ValueError, match='order of the merges'):
         documents.tiktoken_parts({**file, 'model': model})
+
+
+def test_a_file_that_cannot_be_made_is_tried_once(tmp_path):
+    materials = Materials(Corpora(tmp_path, 0))
+    tried = []
+
+    def make(path):
+        tried.append(path)
+        raise LookupError('why')
+
+    for _ in range(2):
+        with pytest.raises(LookupError, match='why'):
+            materials.cached('file', make)
+    assert len(tried) == 1
+
+
+def test_halves_are_all_lines_of_a_text(tmp_path):
+    (tmp_path / 'text.txt').write_text('one\ntwo two\nthree\n')
+    halves = Materials(Corpora(tmp_path, 0)).halves('text')
+    assert [half.read_text() for half in halves] == ['one\ntwo two\n', 'three\n']
 
 
 @pytest.mark.slow
