@@ -23,8 +23,7 @@ if typing.TYPE_CHECKING:
     from tokcore.foreign_tokenizers.sentencepiece import Piece
     from tokcore.foreign_tokenizers.sentences import SentenceLines, SentenceWords
     from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
-    from tokcore.unigram.learner import LearnedPieces, PieceRules
-    from tokcore.unigram.words import Words
+    from tokcore.unigram.learner import PieceRules
 
 Rule = Literal['nmt_nfkc', 'identity']
 Learner = Literal['auto', 'memory', 'beam']
@@ -212,20 +211,15 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     def learn_in_threads(
         self, table: TokenTable, options: UnigramOptions, report: Progress, most: int
     ) -> Learned[PretrainedVocabulary]:
+        from tokcore.foreign_tokenizers.sentences import words_of_table
         from tokcore.unigram.learner import learn_pieces
 
-        words, rules = [self.words_of(table)], self.piece_rules(options)
+        rules, tables = self.piece_rules(options), [words_of_table(table)]
         del table  # nobody else may have it, and then its memory is free
         learned = learn_pieces(
-            words.pop(), rules, min(rules.num_threads, most), functools.partial(report, 0)
+            tables.pop(), rules, min(rules.num_threads, most), functools.partial(report, 0)
         )
         return self.learned_from(learned, options)
-
-    def words_of(self, table: TokenTable) -> Words:
-        """Returns the words of tokens; see `words_of_table`."""
-        from tokcore.foreign_tokenizers.sentences import words_of_table
-
-        return words_of_table(table)
 
     def piece_rules(self, options: UnigramOptions) -> PieceRules:
         """Returns how pieces are learned."""
@@ -236,14 +230,13 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
         return PieceRules(num_meta_pieces=len(self._meta_pieces), **fields)
 
     def learned_from(
-        self, learned: LearnedPieces, options: UnigramOptions
+        self, pieces: Sequence[tuple[str, float]], options: UnigramOptions
     ) -> Learned[PretrainedVocabulary]:
-        """Returns the vocabulary of learned pieces."""
-        pieces = [piece.decode() for piece in learned.pieces]
-        return Learned(self._model(pieces, learned.scores.tolist(), options))
+        """Returns the vocabulary of learned pieces and their scores."""
+        return Learned(self._model(pieces, options))
 
     def _model(
-        self, pieces: Sequence[str], scores: Iterable[float], options: UnigramOptions
+        self, pieces: Sequence[tuple[str, float]], options: UnigramOptions
     ) -> PretrainedVocabulary:
         from tokcore.foreign_tokenizers.sentencepiece import NORMAL, Piece
         from tokcore.foreign_tokenizers.sentencepiece_files import model_file
@@ -258,7 +251,7 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
             if values[name] != usual[name]
             for value in (values[name] if isinstance(values[name], tuple) else [values[name]])
         ]
-        entries = [*first, *(Piece(*each, NORMAL) for each in zip(pieces, scores, strict=True))]
+        entries = [*first, *(Piece(text, float(score), NORMAL) for text, score in pieces)]
         data = model_file(entries, trainer, [(1, rule), (2, charsmap_data(rule))])
         return self.parse(data, 'the learned model')
 
@@ -302,8 +295,8 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
         return self.pre_tokenizer.tokens(text)
 
     def vocabulary_of(self, characters: Sequence[str]) -> PretrainedVocabulary:
-        pieces = sorted({*characters, '▁'})
-        return self._model(pieces, [-1.0] * len(pieces), UnigramOptions(0))
+        pieces = [(character, -1.0) for character in sorted({*characters, '▁'})]
+        return self._model(pieces, UnigramOptions(0))
 
 
 SCHEME = UnigramScheme()

@@ -10,24 +10,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.unigram.lattice import Strings, count_best_ways, expect_counts, sum_shards
+from tokcore.unigram.lattice import count_best_ways, expect_counts, sum_shards
 from tokcore.unigram.numbers import digamma
 from tokcore.unigram.plain_iteration import finish
 from tokcore.unigram.pruning import find_reachable, keep_pieces
 from tokcore.unigram.seeds import Pieces, seed_pieces
+from tokcore.unigram.strings import Strings
 from tokcore.unigram.trie import PieceTrie
-from tokcore.unigram.words import Words, rank_words
+from tokcore.unigram.words import Alphabet, rank_words
 
 _f32, _f64 = np.float32, np.float64
-
-
-class LearnedPieces(NamedTuple):
-    """Pieces without meta pieces, in the order of SentencePiece's model: the best first."""
-
-    pieces: list[bytes]
-    scores: np.ndarray  # float32
 
 
 class PieceRules(NamedTuple):
@@ -79,15 +74,15 @@ Report = Callable[[int, int], None]
 
 
 def learn_pieces(
-    words: Words,
+    words: TokenTable,
     rules: PieceRules,
     max_workers: int = 1,
     report: Report = lambda done, total: None,
-) -> LearnedPieces:
-    """Learns the pieces that SentencePiece's trainer writes for the same words and options.
+) -> list[tuple[str, np.float32]]:
+    """Returns the pieces, with their scores, that SentencePiece's trainer writes, without meta pieces.
 
     Args:
-        words: distinct ones. They are not kept, so the caller should not keep them either.
+        words: as `words.py` describes. They are not kept, so the caller should not keep them either.
         rules: the options.
         max_workers: threads that run at a time, on which the result does not depend.
         report: see `Report`.
@@ -95,40 +90,46 @@ def learn_pieces(
     Raises:
         InputError: there is no word, or the size is too small or too large for them.
     """
-    ranked = rank_words(words, rules.character_coverage, rules.required_chars)
-    del words
-    rules.check_size(len(ranked.required))
-    width = rules.max_sentencepiece_length
-    pieces = seed_pieces(ranked, rules.most_seeds, width, max_workers)
-    counts = read_only(ranked.counts.astype(_f32))
-    strings = strings_of(ranked.letters, ranked.starts, counts)
-    alphabet, required = ranked.alphabet, ranked.required
-    del ranked  # 24 bytes a word that are not needed from here on
+    tables = [words]
+    del words  # only `rank_words` has them now, and can free them
+    ranked = rank_words(
+        tables.pop(), rules.character_coverage, rules.required_chars, rules.num_threads
+    )
+    alphabet, width = ranked.alphabet, rules.max_sentencepiece_length
+    rules.check_size(len(alphabet.required))
+    seeds = [
+        seed_pieces(ranked.words, alphabet.code_points, rules.most_seeds, width, max_workers)
+    ]
+    counts = read_only(ranked.words.counts.astype(_f32))
+    letters, starts, firsts = ranked.words.letters, ranked.starts, ranked.firsts
+    shards = [
+        Strings.of(letters[slice(*starts[shard:shard + 2])], counts[slice(*firsts[shard:shard + 2])])
+        for shard in range(rules.num_threads)
+    ]
+    del ranked  # 16 bytes a word that are not needed from here on
 
     def sum_step(step: int, pieces: Pieces, trie: PieceTrie) -> np.ndarray:
         return sum_shards(
-            rules.kernel(step), strings, trie.nodes, len(pieces.scores), unknown_score(pieces),
-            width, rules.num_threads, max_workers,
+            rules.kernel(step), shards, trie.nodes, len(pieces.scores), pieces.unknown_score,
+            width, max_workers,
         )  # fmt: skip
 
-    return learn_from_seeds(pieces, alphabet, required, rules, sum_step, report=report)
+    return learn_from_seeds(seeds.pop(), alphabet, rules, sum_step, report=report)
 
 
 def learn_from_seeds(
     pieces: Pieces,
-    alphabet: np.ndarray,
-    required: np.ndarray,
+    alphabet: Alphabet,
     rules: PieceRules,
     sum_step: Callable[[int, Pieces, PieceTrie], np.ndarray],
     step: int = 0,
     report: Report = lambda done, total: None,
-) -> LearnedPieces:
+) -> list[tuple[str, np.float32]]:
     """Improves and prunes pieces until they are few enough.
 
     Args:
         pieces: with which a step begins: the seeds, or what an earlier run has left.
-        alphabet: int32, the code points of letters.
-        required: int64, the letters that must be pieces, by count, descending.
+        alphabet: of the words.
         sum_step: returns the sums of a step, by its number, over all words: float32[pieces].
         step: the number of the first step.
         report: see `Report`.
@@ -147,22 +148,21 @@ def learn_from_seeds(
             pieces = _prune(pieces, trie, sums, rules)
             if len(pieces.scores) <= rules.target:
                 break
+            del trie, sums  # room for the new one
             trie = PieceTrie.of(pieces)
         step += 1
     report(total, total)
     pieces = _drop_unreachable(pieces, rules.max_sentencepiece_length)
-    characters = [*map(chr, alphabet[required].tolist())]
+    characters = [*map(chr, alphabet.code_points[alphabet.required].tolist())]
     most = rules.vocab_size - rules.num_meta_pieces
-    found = finish(_model_of(pieces, alphabet), characters, most)
+    found = finish(_model_of(pieces, alphabet.code_points), characters, most)
     if rules.hard_vocab_limit and len(found) < most:
         raise InputError(
             f'the words give only {len(found) + rules.num_meta_pieces:,} pieces, fewer than the '
             f'vocabulary size of {rules.vocab_size:,}; give a smaller --vocab-size, or '
             '--no-hard-vocab-limit'
         )
-    return LearnedPieces(
-        [piece.encode() for piece, _ in found], np.array([score for _, score in found], _f32)
-    )
+    return found
 
 
 def _improve(pieces: Pieces, trie: PieceTrie, expected: np.ndarray) -> tuple[Pieces, PieceTrie]:
@@ -180,7 +180,7 @@ def _prune(pieces: Pieces, trie: PieceTrie, totals: np.ndarray, rules: PieceRule
     kept, losses = np.empty(len(totals), np.int64), np.empty(len(totals), _f32)
     everything = _f32(totals.sum(dtype=_f64))
     always, others = keep_pieces(
-        strings_of(*pieces), totals, everything, trie.nodes, unknown_score(pieces),
+        pieces.strings, totals, everything, trie.nodes, pieces.unknown_score,
         rules.max_sentencepiece_length, kept, losses,
     )  # fmt: skip
     others = len(kept) - 1 - np.arange(others)
@@ -193,20 +193,8 @@ def _drop_unreachable(pieces: Pieces, width: int) -> Pieces:
     """Returns the pieces that are not worse than the best way to write them in others."""
     trie = PieceTrie.of(pieces)
     reachable = np.empty(len(pieces.scores), np.bool_)
-    find_reachable(
-        strings_of(*pieces), pieces.scores, trie, unknown_score(pieces), width, reachable
-    )
+    find_reachable(pieces.strings, trie, pieces.unknown_score, width, reachable)
     return pieces.pick(np.flatnonzero(reachable), pieces.scores[reachable])
-
-
-def strings_of(letters: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> Strings:
-    """Returns strings with the length of the longest."""
-    return Strings(letters, starts, counts, int(np.diff(starts).max(initial=1)) - 1)
-
-
-def unknown_score(pieces: Pieces) -> np.float32:
-    """Returns the score of a character that is no piece."""
-    return _f32(pieces.scores.min() - _f32(10))
 
 
 @kernel_without_allocation

@@ -1,39 +1,40 @@
-"""The words that a model is learned from: as they are counted, and in the order of SentencePiece's sums."""
+"""The words that a model is learned from: in letters, and in the order of SentencePiece's sums.
+
+A word is counted as a token that ends with the character after it: U+2581 of the next word, or U+0000 at the
+end of a sentence.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.unicode import CODE_POINTS, next_character
-from tokcore.unigram.string_sorting import POSITION_BITS, entries_of, pick_strings, sort_strings
+from tokcore.unigram.strings import POSITION_BITS, entries_of, position_of, sort_strings
 
 WORD_START, RARE, META_NAME = '\u2581', '\u2585', '\x1f'
 """Characters with a meaning: a space, a character beyond the coverage, and the name of a meta piece."""
 
 
 class Words(NamedTuple):
-    """Distinct words as they are counted, in any order; each begins with `WORD_START`."""
+    """Words in letters; a letter is the rank of a character, from 1 on."""
 
-    text: np.ndarray  # uint8: all words in UTF-8, one after another
-    offsets: np.ndarray  # int64[words + 1]
-    counts: np.ndarray  # int64[words]: all occurrences
+    letters: np.ndarray  # uint8, uint16 or uint32, with a 0 behind each word
+    counts: np.ndarray  # int64[words]
     ending: np.ndarray  # int64[words]: occurrences that end a sentence
-    last: bytes
-    """The word that ends the last sentence, after empty ones have changed places with the last."""
+    last: np.ndarray  # int32: the last word of the text, after empty sentences changed places with the last
 
 
 class RankedWords(NamedTuple):
-    """Words by count, descending, and then by bytes; a letter is the rank of a character, from 1 on."""
+    """Words by count, descending, and then by bytes, dealt to shards in turn."""
 
-    letters: np.ndarray  # uint16, or int32 for a larger alphabet: the words, with a 0 behind each
-    starts: np.ndarray  # int64[words + 1]
-    counts: np.ndarray  # int64[words]
-    ending: np.ndarray  # int64[words]
-    last: np.ndarray  # the letters of the last word
-    alphabet: np.ndarray  # int32[letters + 1]: code points, ascending from index 1 on
-    required: np.ndarray  # int64: the letters that must be pieces, by count, descending
+    words: Words  # of one shard after another
+    starts: np.ndarray  # int64[shards + 1]: of the shards in the letters
+    firsts: np.ndarray  # int64[shards + 1]: of the shards in the words
+    alphabet: 'Alphabet'
 
 
 class Alphabet(NamedTuple):
@@ -45,16 +46,15 @@ class Alphabet(NamedTuple):
 
     @property
     def dtype(self) -> np.dtype:
-        """The type of letters. Kernels are compiled for each, so none has 8 bits."""
-        return np.dtype(np.uint16 if len(self.code_points) <= 1 << 16 else np.int32)
+        """The type of letters."""
+        return np.min_scalar_type(len(self.code_points) - 1)
 
-    def letters_of(self, words: Words) -> tuple[np.ndarray, np.ndarray]:
+    def letters_of(self, words: TokenTable) -> tuple[np.ndarray, np.ndarray]:
         """Returns the letters of words, with a 0 behind each, and int64[words + 1] starts."""
-        characters = np.count_nonzero(words.text & 0xC0 != 0x80)
-        letters = np.zeros(characters + len(words.counts), self.dtype)
-        starts = np.zeros(len(words.offsets), np.int64)
-        text, offsets = read_only(words.text), read_only(words.offsets)
-        _write_letters(text, offsets, read_only(self.letter_of), letters, starts)
+        # As many as first bytes of characters; the one after a word makes room for the 0.
+        letters = np.zeros(np.count_nonzero(words.data.view(np.int8) >= -64), self.dtype)
+        starts = np.zeros(len(words) + 1, np.int64)
+        _write_letters(words.data, words.offsets, read_only(self.letter_of), letters, starts)
         return read_only(letters), read_only(starts)
 
     def letters_of_word(self, word: bytes) -> np.ndarray:
@@ -62,38 +62,51 @@ class Alphabet(NamedTuple):
         return self.letter_of[np.frombuffer(word.decode().encode('utf-32-le'), np.uint32)]
 
 
-def rank_words(words: Words, character_coverage: float, required_chars: str) -> RankedWords:
-    """Replaces rare characters, by which words may become equal, and sorts the words.
+def rank_words(
+    words: TokenTable, character_coverage: float, required_chars: str, shards: int = 1
+) -> RankedWords:
+    """Replaces rare characters, by which words may become equal, adds up equal words, and sorts them.
 
     Raises:
         InputError: there is no word.
     """
     alphabet = choose_alphabet(count_characters(words), character_coverage, required_chars)
     letters, starts = alphabet.letters_of(words)
-    entries, common = entries_of(starts[:-1]), np.zeros(len(starts) - 1, np.int32)
+    assert words.last_word is not None
+    counts, is_last = words.counts, end_sentences(words)
+    last = alphabet.letters_of_word(words.last_word)
+    del words  # from here on, letters are enough
+    entries, common = entries_of(starts[:-1]), np.zeros(len(counts), np.int32)
+    del starts
     sort_strings(letters, len(alphabet.code_points), len(letters), entries, common)
-    order = entries >> POSITION_BITS
-    del entries
-    sizes = np.diff(starts)[order]
-    firsts = np.flatnonzero(
-        np.append(True, (common[1:] + 1 < sizes[1:]) | (sizes[1:] != sizes[:-1]))
+    sums = np.zeros((2, len(counts)), np.int64)
+    different = _add_up(letters, counts, is_last, common, entries, sums)
+    del counts, common, is_last
+    entries, (counts, ending) = entries[:different], sums[:, :different]
+    order = np.argsort(-counts, kind='stable')
+    order = np.concatenate([order[shard::shards] for shard in range(shards)])
+    entries, counts, ending = entries[order], counts[order], ending[order]
+    del sums, order
+    firsts = row_offsets([len(range(shard, different, shards)) for shard in range(shards)])
+    dealt, starts = np.zeros(len(letters), letters.dtype), np.zeros(shards + 1, np.int64)
+    for shard in range(shards):
+        part = read_only(entries[firsts[shard] : firsts[shard + 1]])
+        starts[shard + 1] = _copy_words(letters, part, dealt, starts[shard])
+    ranked = Words(
+        read_only(dealt[: starts[-1]]), read_only(counts), read_only(ending), last
     )
-    counts = np.add.reduceat(words.counts[order], firsts)
-    ending = np.add.reduceat(words.ending[order], firsts)
-    by_count = np.argsort(-counts, kind='stable')
-    picked = firsts[by_count]
-    return RankedWords(
-        *pick_strings(letters, starts[order[picked]], sizes[picked]),
-        read_only(counts[by_count]), read_only(ending[by_count]),
-        alphabet.letters_of_word(words.last), alphabet.code_points, alphabet.required,
-    )  # fmt: skip
+    return RankedWords(ranked, starts, firsts, alphabet)
 
 
-def count_characters(words: Words) -> np.ndarray:
-    """Returns the occurrences of each character in the text, int64[CODE_POINTS]."""
+def end_sentences(words: TokenTable) -> np.ndarray:
+    """Returns which of the tokens are words that end a sentence, bool[words]."""
+    return read_only(words.data[words.offsets[1:] - 1] == 0)
+
+
+def count_characters(words: TokenTable) -> np.ndarray:
+    """Returns the occurrences of each character in words, int64[CODE_POINTS]."""
     totals = np.zeros(CODE_POINTS, np.int64)
-    text, offsets, counts = map(read_only, words[:3])
-    _count_characters(text, offsets, counts, totals)
+    _count_characters(words.data, words.offsets, words.counts, totals)
     return totals
 
 
@@ -128,23 +141,54 @@ def _choose_characters(totals: np.ndarray, coverage: float, required_chars: str)
 
 
 @kernel_without_allocation
-def _count_characters(text, offsets, counts, totals):
-    """Adds up the occurrences of each character."""
+def _count_characters(data, offsets, counts, totals):
+    """Adds up the occurrences of each character of words."""
     for word in range(len(counts)):
-        position = offsets[word]
+        character, position = next_character(data, offsets[word])
         while position < offsets[word + 1]:
-            character, position = next_character(text, position)
             totals[character] += counts[word]
+            character, position = next_character(data, position)
 
 
 @kernel_without_allocation
-def _write_letters(text, offsets, letter_of, letters, starts):
+def _write_letters(data, offsets, letter_of, letters, starts):
     size = 0
     for word in range(len(offsets) - 1):
-        position = offsets[word]
+        character, position = next_character(data, offsets[word])
         while position < offsets[word + 1]:
-            character, position = next_character(text, position)
             letters[size] = letter_of[character]
             size += 1
+            character, position = next_character(data, position)
         size += 1
         starts[word + 1] = size
+
+
+@kernel_without_allocation
+def _add_up(letters, counts, is_last, common, entries, sums):
+    """Adds up the counts of sorted words, all and of those that end a sentence.
+
+    Replaces the entries by the positions of different words, and returns how many there are.
+    """
+    size, before = 0, 0
+    for i in range(len(entries)):
+        word, position = entries[i] >> POSITION_BITS, position_of(entries[i])
+        if i == 0 or letters[position + common[i]] != 0 or letters[before + common[i]] != 0:
+            entries[size] = position
+            size += 1
+        sums[0, size - 1] += counts[word]
+        sums[1, size - 1] += counts[word] * is_last[word]
+        before = position
+    return size
+
+
+@kernel_without_allocation
+def _copy_words(letters, positions, copied, size):
+    """Copies words to copied[size:], where zeros are; returns where they end."""
+    for word in range(len(positions)):
+        position = np.uint64(positions[word])
+        while letters[position] != 0:
+            copied[np.uint64(size)] = letters[position]
+            size += 1
+            position += np.uint64(1)
+        size += 1
+    return size

@@ -1,5 +1,6 @@
 """The learner's kernels compute what the plain iteration does, bit for bit."""
 
+import dataclasses
 from collections import Counter
 
 import numpy as np
@@ -7,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import row_offsets
 from tokcore.unigram import plain_iteration, seeds
 from tokcore.unigram.learner import PieceRules, learn_pieces
 from tokcore.unigram.scripts import COMMON, INHERITED, script_table
 from tokcore.unigram.seeds import seed_pieces
-from tokcore.unigram.words import Words, rank_words
+from tokcore.unigram.words import rank_words
 
 LETTERS = 'aabbcßж日本ー\u0301\u2585\x1f.,’é'
 SENTENCES = st.lists(
@@ -25,28 +26,23 @@ SENTENCES = st.lists(
 
 def words_of(sentences):
     """Returns the words of sentences, which are lists of words without U+2581."""
-    words = [['\u2581' + word for word in sentence] for sentence in sentences]
-    counts = Counter(word for sentence in words for word in sentence)
-    ending = Counter(sentence[-1] for sentence in words)
-    encoded = [word.encode() for word in counts]
-    return Words(
-        np.frombuffer(b''.join(encoded), np.uint8),
-        row_offsets([*map(len, encoded)]),
-        np.array([*counts.values()], np.int64),
-        np.array([ending[word] for word in counts], np.int64),
-        words[-1][-1].encode(),
-    )
+    tokens = [
+        f'\u2581{word}\0' if number == len(sentence) else f'\u2581{word}\u2581'
+        for sentence in sentences
+        for number, word in enumerate(sentence, 1)
+    ]
+    table = TokenTable.from_items(Counter(tokens).items())
+    return dataclasses.replace(table, last_word=tokens[-1][:-1].encode())
 
 
 def plain_of(ranked):
     """Returns words with both counts, the last word, and the required characters, as strings."""
-    characters = [chr(code_point) for code_point in ranked.alphabet.tolist()]
-    text = ''.join(characters[letter] for letter in ranked.letters.tolist())
-    words = dict(
-        zip(text.split('\0'), zip(ranked.counts.tolist(), ranked.ending.tolist()), strict=False)
-    )
-    last = ''.join(characters[letter] for letter in ranked.last.tolist())
-    return words, last, [characters[letter] for letter in ranked.required.tolist()]
+    characters = [chr(code_point) for code_point in ranked.alphabet.code_points.tolist()]
+    letters, counts, ending, last = ranked.words
+    text = ''.join(characters[letter] for letter in letters.tolist())
+    words = dict(zip(text.split('\0'), zip(counts.tolist(), ending.tolist()), strict=False))
+    last = ''.join(characters[letter] for letter in last.tolist())
+    return words, last, [characters[letter] for letter in ranked.alphabet.required.tolist()]
 
 
 def test_words_are_sorted_by_count_and_bytes_and_rare_characters_make_some_equal():
@@ -84,10 +80,11 @@ def test_seeds_are_those_of_the_plain_form(sentences, most, longest, are_many):
     partition = seeds._PARTITION
     seeds._PARTITION = 2 if are_many else partition
     try:
-        pieces = seed_pieces(ranked, most, longest, max_workers=2)
+        code_points = ranked.alphabet.code_points
+        pieces = seed_pieces(ranked.words, code_points, most, longest, max_workers=2)
     finally:
         seeds._PARTITION = partition
-    characters = [chr(code_point) for code_point in ranked.alphabet.tolist()]
+    characters = [chr(code_point) for code_point in code_points.tolist()]
     text = ''.join(characters[letter] for letter in pieces.letters.tolist())
     assert text.split('\0')[:-1] == [*expected]
     assert pieces.scores.tobytes() == np.array([*expected.values()], np.float32).tobytes()
@@ -108,8 +105,7 @@ def test_pieces_and_scores_are_those_of_the_plain_form(sentences, num_threads, s
     rules = PieceRules(character_coverage=0.99, hard_vocab_limit=False, **options)
     reports = []
     learned = learn_pieces(words, rules, 2, lambda *steps: reports.append(steps))
-    assert learned.pieces == [piece.encode() for piece, _ in expected]
-    assert learned.scores.tobytes() == np.array([s for _, s in expected], np.float32).tobytes()
+    assert learned == expected
     [total] = {total for _, total in reports}
     assert [done for done, _ in reports] == [*range(len(reports) - 1), total]
 
@@ -120,7 +116,7 @@ def test_sizes_that_the_words_cannot_give_are_refused():
         learn_pieces(words, PieceRules(vocab_size=7, num_meta_pieces=3))
     with pytest.raises(InputError, match='the words give only'):
         learn_pieces(words, PieceRules(vocab_size=100, num_meta_pieces=3))
-    nothing = words_of([['a']])._replace(counts=np.zeros(0, np.int64))
+    nothing = dataclasses.replace(TokenTable.from_items([]), last_word=b'')
     with pytest.raises(InputError, match='no word'):
         learn_pieces(nothing, PieceRules(vocab_size=9, num_meta_pieces=3))
 

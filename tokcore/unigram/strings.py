@@ -1,8 +1,10 @@
-"""Sorts strings of letters by packed keys, and finds how much each has in common with the one before.
+"""Strings of letters, and their order by packed keys.
 
-Letters are numbers from 1 on; a 0 ends a string. A string is an entry: its position in the letters, and
-above it any number that goes along with it.
+Letters are numbers from 1 on, of one byte, two or four; a 0 ends a string. While strings are sorted, each is an
+entry: its position in the letters, and above it any number that goes along with it.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +16,37 @@ from tokcore.kernels.sorting import sort_pairs
 POSITION_BITS = 32
 
 _POSITION = (1 << POSITION_BITS) - 1
+
+
+class Strings(NamedTuple):
+    """Words or pieces, and how often each occurs."""
+
+    letters: np.ndarray  # uint8: the bytes of the letters, so that kernels are compiled once for all sizes
+    size: int  # bytes of a letter
+    longest: int  # letters
+    counts: np.ndarray  # float32[strings]
+
+    @classmethod
+    def of(cls, letters: np.ndarray, counts: np.ndarray) -> 'Strings':
+        """Returns strings that are one after another in these letters."""
+        ends = np.flatnonzero(letters == 0)
+        longest = int(np.diff(ends, prepend=-1).max(initial=1)) - 1
+        return cls(letters.view(np.uint8), letters.itemsize, longest, counts)
+
+
+@kernel_without_allocation
+def read_string(strings, position, string):
+    """Copies the letters of the string at a byte, with the 0; returns how many there are before it."""
+    length = np.uint64(0)
+    while True:
+        letter = np.int32(0)
+        for byte in range(strings.size):
+            letter |= np.int32(strings.letters[np.uint64(position + byte)]) << np.int32(8 * byte)
+        string[length] = letter
+        if letter == 0:
+            return np.int64(length)
+        length += np.uint64(1)
+        position += strings.size
 
 
 def entries_of(positions: np.ndarray) -> np.ndarray:
@@ -86,14 +119,12 @@ def _equal_letters(one, other, bits, packed):
     return packed
 
 
-def pick_strings(
-    letters: np.ndarray, sources: np.ndarray, sizes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Returns a copy of the strings at these positions, and their starts; sizes count the 0 too."""
+def pick_strings(letters: np.ndarray, sources: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Returns the strings at these positions, one after another; sizes count the 0 too."""
     starts = read_only(row_offsets(sizes))
     copied = np.zeros(int(starts[-1]), letters.dtype)
-    _copy_strings(read_only(letters), read_only(sources), starts, copied)
-    return read_only(copied), starts
+    _copy_strings(read_only(letters), read_only(sources.astype(np.int64)), starts, copied)
+    return read_only(copied)
 
 
 @kernel_without_allocation
