@@ -97,13 +97,13 @@ def learn_pieces(
     )
     alphabet, width = ranked.alphabet, rules.max_sentencepiece_length
     rules.check_size(len(alphabet.required))
-    seeds = [
-        seed_pieces(ranked.words, alphabet.code_points, rules.most_seeds, width, max_workers)
-    ]
+    seeds = [seed_pieces(ranked.words, alphabet.code_points, rules.most_seeds, width, max_workers)]
     counts = read_only(ranked.words.counts.astype(_f32))
     letters, starts, firsts = ranked.words.letters, ranked.starts, ranked.firsts
     shards = [
-        Strings.of(letters[slice(*starts[shard:shard + 2])], counts[slice(*firsts[shard:shard + 2])])
+        Strings.of(
+            letters[slice(*starts[shard : shard + 2])], counts[slice(*firsts[shard : shard + 2])]
+        )
         for shard in range(rules.num_threads)
     ]
     del ranked  # 16 bytes a word that are not needed from here on

@@ -20,6 +20,7 @@ from tokcore.unigram.scripts import INHERITED, script_table
 from tokcore.unigram.strings import (
     POSITION_BITS,
     Strings,
+    copy_strings,
     entries_of,
     pick_strings,
     position_of,
@@ -81,7 +82,7 @@ class Pieces(NamedTuple):
     @property
     def starts(self) -> np.ndarray:
         """Where pieces begin, and where the last one ends: int64[pieces + 1]."""
-        return np.append(0, np.flatnonzero(self.letters == 0) + 1)
+        return np.flatnonzero(np.append(True, self.letters == 0))
 
     @property
     def strings(self) -> Strings:
@@ -94,9 +95,9 @@ class Pieces(NamedTuple):
 
     def pick(self, indices: np.ndarray, scores: np.ndarray) -> 'Pieces':
         """Returns some of the pieces with these scores."""
-        starts = self.starts
-        sizes = np.diff(starts)[indices]
-        return Pieces(pick_strings(self.letters, starts[indices], sizes), scores)
+        picked = np.zeros(len(self.letters), self.letters.dtype)
+        size = copy_strings(self.letters, read_only(self.starts[indices]), picked, 0)
+        return Pieces(read_only(picked[:size]), scores)
 
 
 def seed_pieces(

@@ -13,7 +13,13 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.unicode import CODE_POINTS, next_character
-from tokcore.unigram.strings import POSITION_BITS, entries_of, position_of, sort_strings
+from tokcore.unigram.strings import (
+    POSITION_BITS,
+    copy_strings,
+    entries_of,
+    position_of,
+    sort_strings,
+)
 
 WORD_START, RARE, META_NAME = '\u2581', '\u2585', '\x1f'
 """Characters with a meaning: a space, a character beyond the coverage, and the name of a meta piece."""
@@ -25,7 +31,9 @@ class Words(NamedTuple):
     letters: np.ndarray  # uint8, uint16 or uint32, with a 0 behind each word
     counts: np.ndarray  # int64[words]
     ending: np.ndarray  # int64[words]: occurrences that end a sentence
-    last: np.ndarray  # int32: the last word of the text, after empty sentences changed places with the last
+    last: (
+        np.ndarray
+    )  # int32: the last word of the text, after empty sentences changed places with the last
 
 
 class RankedWords(NamedTuple):
@@ -91,10 +99,8 @@ def rank_words(
     dealt, starts = np.zeros(len(letters), letters.dtype), np.zeros(shards + 1, np.int64)
     for shard in range(shards):
         part = read_only(entries[firsts[shard] : firsts[shard + 1]])
-        starts[shard + 1] = _copy_words(letters, part, dealt, starts[shard])
-    ranked = Words(
-        read_only(dealt[: starts[-1]]), read_only(counts), read_only(ending), last
-    )
+        starts[shard + 1] = copy_strings(letters, part, dealt, starts[shard])
+    ranked = Words(read_only(dealt[: starts[-1]]), read_only(counts), read_only(ending), last)
     return RankedWords(ranked, starts, firsts, alphabet)
 
 
@@ -178,17 +184,4 @@ def _add_up(letters, counts, is_last, common, entries, sums):
         sums[0, size - 1] += counts[word]
         sums[1, size - 1] += counts[word] * is_last[word]
         before = position
-    return size
-
-
-@kernel_without_allocation
-def _copy_words(letters, positions, copied, size):
-    """Copies words to copied[size:], where zeros are; returns where they end."""
-    for word in range(len(positions)):
-        position = np.uint64(positions[word])
-        while letters[position] != 0:
-            copied[np.uint64(size)] = letters[position]
-            size += 1
-            position += np.uint64(1)
-        size += 1
     return size
