@@ -56,9 +56,6 @@ _MANY_TOKENS = 3_000
 _VOCABULARY_SIZE = 300
 """More than the bytes that some schemes begin with."""
 
-_MANY_CHARACTERS = ''.join(map(chr, range(0x4E00, 0x4F00)))
-"""More than a byte has values: letters of a Unigram learner are larger then."""
-
 _TEXT = 'one two\tÄ 字 👍\r\nthree,\t四 5\n'.encode()
 
 
@@ -209,13 +206,12 @@ def compile_learning(scheme: Scheme) -> None:
     if scheme.options is None:
         return
     words = ' '.join(_TEXT.decode().split())
-    for text in (words, words + _MANY_CHARACTERS):
-        tokens = list(scheme.tokens(text))
-        table = TokenTable.from_items(collections.Counter(tokens).items())
-        table = dataclasses.replace(table, last_word=tokens[-1][:-1].encode())
-        # A learner may find that there are not so many entries, once its kernels have run.
-        with contextlib.suppress(InputError):
-            scheme.learn(table, scheme.options(vocab_size=_VOCABULARY_SIZE), lambda *_: None)
+    tokens = list(scheme.tokens(words))
+    table = TokenTable.from_items(collections.Counter(tokens).items())
+    table = dataclasses.replace(table, last_word=tokens[-1][:-1].encode())
+    # A learner may find that there are not so many entries, once its kernels have run.
+    with contextlib.suppress(InputError):
+        scheme.learn(table, scheme.options(vocab_size=_VOCABULARY_SIZE), lambda *_: None)
 
 
 def compile_encoding(scheme: Scheme) -> None:

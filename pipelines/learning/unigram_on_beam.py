@@ -320,7 +320,7 @@ def _read_survey(path: str, rules: learner.PieceRules) -> _Survey:
     characters, *counts, borders = read_json(path)
     totals = np.zeros((2, CODE_POINTS), np.int64)
     totals[:, [*map(ord, characters)]] = counts
-    alphabet = choose_alphabet(totals[0], rules.character_coverage, rules.required_chars)
+    alphabet = choose_alphabet(totals[0], rules.character_coverage)
     return _Survey(alphabet, totals[:, alphabet.code_points], borders)
 
 

@@ -64,7 +64,6 @@ def test_text_of_many_scripts(seed, num_threads):
         {'seed_sentencepiece_size': 0},
         {'shrinking_factor': 0.5, 'num_sub_iterations': 3},
         {'max_sentencepiece_length': 6},
-        {'required_chars': 'ЖzQ'},
     ],
     ids=str,
 )

@@ -8,7 +8,7 @@ import os
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, SupportsFloat, get_args
 
 from tokcore.encoding.hub_folders import CONFIG_NAME, TOKENIZER_NAME
 from tokcore.encoding.scheme import Learned, LearningOptions, vocab_size_option
@@ -230,14 +230,9 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
         return PieceRules(num_meta_pieces=len(self._meta_pieces), **fields)
 
     def learned_from(
-        self, pieces: Sequence[tuple[str, float]], options: UnigramOptions
+        self, pieces: Sequence[tuple[str, SupportsFloat]], options: UnigramOptions
     ) -> Learned[PretrainedVocabulary]:
         """Returns the vocabulary of learned pieces and their scores."""
-        return Learned(self._model(pieces, options))
-
-    def _model(
-        self, pieces: Sequence[tuple[str, float]], options: UnigramOptions
-    ) -> PretrainedVocabulary:
         from tokcore.foreign_tokenizers.sentencepiece import NORMAL, Piece
         from tokcore.foreign_tokenizers.sentencepiece_files import model_file
         from tokcore.foreign_tokenizers.sentences import charsmap_data
@@ -253,7 +248,7 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
         ]
         entries = [*first, *(Piece(text, float(score), NORMAL) for text, score in pieces)]
         data = model_file(entries, trainer, [(1, rule), (2, charsmap_data(rule))])
-        return self.parse(data, 'the learned model')
+        return Learned(self.parse(data, 'the learned model'))
 
     def parse(
         self, data: bytes, path: str, read: ReadBeside = read_if_there
@@ -296,7 +291,7 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
 
     def vocabulary_of(self, characters: Sequence[str]) -> PretrainedVocabulary:
         pieces = [(character, -1.0) for character in sorted({*characters, '▁'})]
-        return self._model(pieces, UnigramOptions(0))
+        return self.learned_from(pieces, UnigramOptions(0)).vocabulary
 
 
 SCHEME = UnigramScheme()

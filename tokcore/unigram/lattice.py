@@ -111,8 +111,7 @@ def expect_counts(words, nodes, unknown, width, tables, sums):
     logs = np.empty((2, words.longest + 1), np.float32)
     alpha, beta = logs[0], logs[1]
     for count in words.counts:
-        size = read_string(words, position, word)
-        position += (size + 1) * words.size
+        size, position = read_string(words, position, word)
         for end in range(1, size + 1):
             alpha[np.uint64(end)] = np.inf  # not yet known
         alpha[0] = beta[size] = _f32(0)
@@ -205,8 +204,7 @@ def count_best_ways(words, nodes, unknown, width, tables, sums):
     edges, ways = new_edges(words.longest, width), new_ways(words.longest, width)
     word, position = np.empty(words.longest + 1, np.int32), 0
     for count in words.counts:
-        size = read_string(words, position, word)
-        position += (size + 1) * words.size
+        size, position = read_string(words, position, word)
         edge, _ = find_best_way(word, size, width, nodes, unknown, edges, ways)
         while edge >= 0:
             piece = edges.pieces[edge]

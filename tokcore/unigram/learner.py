@@ -4,6 +4,7 @@
 the pieces lists the edges of a word's lattice.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from tokcore.unigram.pruning import find_reachable, keep_pieces
 from tokcore.unigram.seeds import Pieces, seed_pieces
 from tokcore.unigram.strings import Strings
 from tokcore.unigram.trie import PieceTrie
-from tokcore.unigram.words import Alphabet, rank_words
+from tokcore.unigram.words import Alphabet, choose_alphabet, count_characters, rank_words
 
 _f32, _f64 = np.float32, np.float64
 
@@ -31,7 +32,6 @@ class PieceRules(NamedTuple):
     vocab_size: int  # the number of pieces, meta pieces among them
     num_meta_pieces: int
     character_coverage: float = 0.9995
-    required_chars: str = ''
     num_threads: int = 16  # the number of partial sums, on which the result depends
     shrinking_factor: float = 0.75
     num_sub_iterations: int = 2
@@ -90,23 +90,18 @@ def learn_pieces(
     Raises:
         InputError: there is no word, or the size is too small or too large for them.
     """
-    tables = [words]
-    del words  # only `rank_words` has them now, and can free them
-    ranked = rank_words(
-        tables.pop(), rules.character_coverage, rules.required_chars, rules.num_threads
-    )
-    alphabet, width = ranked.alphabet, rules.max_sentencepiece_length
+    alphabet = choose_alphabet(count_characters(words), rules.character_coverage)
     rules.check_size(len(alphabet.required))
-    seeds = [seed_pieces(ranked.words, alphabet.code_points, rules.most_seeds, width, max_workers)]
-    counts = read_only(ranked.words.counts.astype(_f32))
-    letters, starts, firsts = ranked.words.letters, ranked.starts, ranked.firsts
+    tables, width = [words], rules.max_sentencepiece_length
+    del words  # only `rank_words` has them now, and can free them
+    ranked, bounds = rank_words(tables.pop(), alphabet, rules.num_threads)
+    seeds = [seed_pieces(ranked, alphabet.code_points, rules.most_seeds, width, max_workers)]
+    counts = read_only(ranked.counts.astype(_f32))
     shards = [
-        Strings.of(
-            letters[slice(*starts[shard : shard + 2])], counts[slice(*firsts[shard : shard + 2])]
-        )
-        for shard in range(rules.num_threads)
+        Strings.of(ranked.letters[start:end], counts[first:last])
+        for (start, first), (end, last) in itertools.pairwise(bounds.T)
     ]
-    del ranked  # 16 bytes a word that are not needed from here on
+    del ranked, counts  # from here on, a letter takes a byte or two, and a word 5 more
 
     def sum_step(step: int, pieces: Pieces, trie: PieceTrie) -> np.ndarray:
         return sum_shards(

@@ -53,8 +53,7 @@ def keep_pieces(pieces, totals, everything, nodes, unknown, width, kept, losses)
     string, way = np.empty(pieces.longest + 1, np.int32), np.empty(pieces.longest, np.int64)
     always = others = position = 0
     for piece in range(len(totals)):
-        size = read_string(pieces, position, string)
-        position += (size + 1) * pieces.size
+        size, position = read_string(pieces, position, string)
         if totals[piece] == _f32(0):
             continue
         _, best = find_best_way(string, size, width, nodes, unknown, edges, ways)
@@ -153,8 +152,7 @@ def find_reachable(pieces, trie, unknown, width, reachable):
     edges, ways = new_edges(pieces.longest, width), new_ways(pieces.longest, width)
     string, position = np.empty(pieces.longest + 1, np.int32), 0
     for piece in range(len(pieces.counts)):
-        size = read_string(pieces, position, string)
-        position += (size + 1) * pieces.size
+        size, position = read_string(pieces, position, string)
         reachable[piece] = True
         if size > 1:
             node = trie.node_of[piece]

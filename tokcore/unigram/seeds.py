@@ -190,10 +190,9 @@ def find_among(
         ending = np.where(end_sentences(words)[of_word], counts, 0)
         parts.append((pick_strings(text, positions, sizes), counts, ending, sizes))
         last = alphabet.letters_of_word(words.last_word)
-    *columns, sizes = (read_only(np.concatenate(column)) for column in zip(*parts))
-    suffixes = Words(*columns, last)
-    entries = entries_of(row_offsets(sizes)[:-1])
-    return suffixes.letters, find_candidates(suffixes, letters, longest, entries).best(most)
+    text, counts, ending, sizes = (read_only(np.concatenate(column)) for column in zip(*parts))
+    suffixes, entries = Words(text, counts, ending, last), entries_of(row_offsets(sizes)[:-1])
+    return text, find_candidates(suffixes, letters, longest, entries).best(most)
 
 
 def find_candidates(

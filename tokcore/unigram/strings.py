@@ -1,6 +1,6 @@
 """Strings of letters, and their order by packed keys.
 
-Letters are numbers from 1 on, of one byte, two or four; a 0 ends a string. While strings are sorted, each is an
+Letters are numbers from 1 on; a 0 ends a string. While strings are sorted, each is an
 entry: its position in the letters, and above it any number that goes along with it.
 """
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import row_offsets
+from tokcore.kernels.bytes import read_varint, row_offsets, write_varints
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.kernels.sorting import sort_pairs
 
@@ -19,36 +19,31 @@ _POSITION = (1 << POSITION_BITS) - 1
 
 
 class Strings(NamedTuple):
-    """Words or pieces, and how often each occurs."""
+    """Words or pieces that are read in order, and how often each occurs."""
 
-    letters: (
-        np.ndarray
-    )  # uint8: the bytes of the letters, so that kernels are compiled once for all sizes
-    size: int  # bytes of a letter
+    letters: np.ndarray  # uint8: as varints, since most letters are among the first
     longest: int  # letters
     counts: np.ndarray  # float32[strings]
 
     @classmethod
     def of(cls, letters: np.ndarray, counts: np.ndarray) -> 'Strings':
         """Returns strings that are one after another in these letters."""
-        ends = np.flatnonzero(letters == 0)
-        longest = int(np.diff(ends, prepend=-1).max(initial=1)) - 1
-        return cls(letters.view(np.uint8), letters.itemsize, longest, counts)
+        packed = np.empty(3 * len(letters), np.uint8)
+        packed = packed[: write_varints(letters, packed)].copy()
+        sizes = np.diff(np.flatnonzero(letters == 0), prepend=-1)
+        return cls(read_only(packed), int(sizes.max(initial=1)) - 1, counts)
 
 
 @kernel_without_allocation
 def read_string(strings, position, string):
-    """Copies the letters of the string at a byte, with the 0; returns how many there are before it."""
+    """Copies the letters of the string at a byte, with the 0; returns how many, without it, and its end."""
     length = np.uint64(0)
     while True:
-        letter = np.int32(0)
-        for byte in range(strings.size):
-            letter |= np.int32(strings.letters[np.uint64(position + byte)]) << np.int32(8 * byte)
+        letter, position = read_varint(strings.letters, position)
         string[length] = letter
         if letter == 0:
-            return np.int64(length)
+            return np.int64(length), position
         length += np.uint64(1)
-        position += strings.size
 
 
 def entries_of(positions: np.ndarray) -> np.ndarray:

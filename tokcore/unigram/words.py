@@ -28,21 +28,12 @@ WORD_START, RARE, META_NAME = '\u2581', '\u2585', '\x1f'
 class Words(NamedTuple):
     """Words in letters; a letter is the rank of a character, from 1 on."""
 
-    letters: np.ndarray  # uint8, uint16 or uint32, with a 0 behind each word
+    letters: np.ndarray  # uint16, or int32 for a larger alphabet, with a 0 behind each word
     counts: np.ndarray  # int64[words]
     ending: np.ndarray  # int64[words]: occurrences that end a sentence
     last: (
         np.ndarray
     )  # int32: the last word of the text, after empty sentences changed places with the last
-
-
-class RankedWords(NamedTuple):
-    """Words by count, descending, and then by bytes, dealt to shards in turn."""
-
-    words: Words  # of one shard after another
-    starts: np.ndarray  # int64[shards + 1]: of the shards in the letters
-    firsts: np.ndarray  # int64[shards + 1]: of the shards in the words
-    alphabet: 'Alphabet'
 
 
 class Alphabet(NamedTuple):
@@ -54,8 +45,8 @@ class Alphabet(NamedTuple):
 
     @property
     def dtype(self) -> np.dtype:
-        """The type of letters."""
-        return np.min_scalar_type(len(self.code_points) - 1)
+        """The type of letters. Kernels are compiled for each, so none has 8 bits."""
+        return np.dtype(np.uint16 if len(self.code_points) <= 1 << 16 else np.int32)
 
     def letters_of(self, words: TokenTable) -> tuple[np.ndarray, np.ndarray]:
         """Returns the letters of words, with a 0 behind each, and int64[words + 1] starts."""
@@ -65,22 +56,19 @@ class Alphabet(NamedTuple):
         _write_letters(words.data, words.offsets, read_only(self.letter_of), letters, starts)
         return read_only(letters), read_only(starts)
 
-    def letters_of_word(self, word: bytes) -> np.ndarray:
+    def letters_of_word(self, word: bytes | None) -> np.ndarray:
         """Returns the letters of a word, int32."""
+        assert word is not None
         return self.letter_of[np.frombuffer(word.decode().encode('utf-32-le'), np.uint32)]
 
 
-def rank_words(
-    words: TokenTable, character_coverage: float, required_chars: str, shards: int = 1
-) -> RankedWords:
-    """Replaces rare characters, by which words may become equal, adds up equal words, and sorts them.
+def rank_words(words: TokenTable, alphabet: Alphabet, shards: int) -> tuple[Words, np.ndarray]:
+    """Adds up words that are equal in letters; orders them by count, descending, and then by bytes.
 
-    Raises:
-        InputError: there is no word.
+    Returns them as they are dealt to shards in turn: all of a shard, then all of the next one. The second result
+    is where the shards are in the letters and in the words, int64[2, shards + 1].
     """
-    alphabet = choose_alphabet(count_characters(words), character_coverage, required_chars)
     letters, starts = alphabet.letters_of(words)
-    assert words.last_word is not None
     counts, is_last = words.counts, end_sentences(words)
     last = alphabet.letters_of_word(words.last_word)
     del words  # from here on, letters are enough
@@ -95,13 +83,14 @@ def rank_words(
     order = np.concatenate([order[shard::shards] for shard in range(shards)])
     entries, counts, ending = entries[order], counts[order], ending[order]
     del sums, order
-    firsts = row_offsets([len(range(shard, different, shards)) for shard in range(shards)])
-    dealt, starts = np.zeros(len(letters), letters.dtype), np.zeros(shards + 1, np.int64)
+    bounds = np.zeros((2, shards + 1), np.int64)
+    bounds[1] = row_offsets([len(range(shard, different, shards)) for shard in range(shards)])
+    dealt = np.zeros(len(letters), letters.dtype)
     for shard in range(shards):
-        part = read_only(entries[firsts[shard] : firsts[shard + 1]])
-        starts[shard + 1] = copy_strings(letters, part, dealt, starts[shard])
-    ranked = Words(read_only(dealt[: starts[-1]]), read_only(counts), read_only(ending), last)
-    return RankedWords(ranked, starts, firsts, alphabet)
+        part = read_only(entries[slice(*bounds[1, shard : shard + 2])])
+        bounds[0, shard + 1] = copy_strings(letters, part, dealt, bounds[0, shard])
+    letters = read_only(dealt[: bounds[0, -1]])
+    return Words(letters, read_only(counts), read_only(ending), last), bounds
 
 
 def end_sentences(words: TokenTable) -> np.ndarray:
@@ -116,34 +105,29 @@ def count_characters(words: TokenTable) -> np.ndarray:
     return totals
 
 
-def choose_alphabet(totals: np.ndarray, character_coverage: float, required_chars: str) -> Alphabet:
-    """Returns the letters of words with these characters, as `count_characters` returns them.
+def choose_alphabet(totals: np.ndarray, coverage: float) -> Alphabet:
+    """Returns the most frequent characters, which cover a part of the text.
+
+    Args:
+        totals: as `count_characters` returns them.
+        coverage: the part.
 
     Raises:
         InputError: there is no word.
     """
-    if not totals.any():
+    totals[0] = 0
+    found = np.flatnonzero(totals)
+    if not len(found):
         raise InputError('there is no word to learn from; check the text and its counts')
-    chosen = _choose_characters(totals, character_coverage, required_chars)
+    found = found[np.argsort(-totals[found], kind='stable')]
+    before = np.cumsum(totals[found]) - totals[found]
+    found = found[(before / totals.sum()).astype(np.float32) < np.float32(coverage)]
+    chosen = found[found != ord(META_NAME)]
     code_points = np.unique(np.append(chosen, [0, ord(RARE)])).astype(np.int32)
     letter_of = np.full(CODE_POINTS, np.searchsorted(code_points, ord(RARE)), np.int32)
     letter_of[code_points] = np.arange(len(code_points))
     letter_of[0] = letter_of[ord(RARE)]
     return Alphabet(code_points, letter_of, letter_of[chosen].astype(np.int64))
-
-
-def _choose_characters(totals: np.ndarray, coverage: float, required_chars: str) -> np.ndarray:
-    """Returns the required characters, and the most frequent ones that cover a part; all by count."""
-    totals[0] = 0
-    is_required = np.zeros(CODE_POINTS, np.bool_)
-    is_required[[ord(character) for character in required_chars if character != '\0']] = True
-    found = np.flatnonzero((totals > 0) | is_required)
-    found = found[np.lexsort((found, -totals[found], ~is_required[found]))]
-    before = np.cumsum(totals[found]) - totals[found]
-    taken = (before / totals.sum()).astype(np.float32) < np.float32(coverage)
-    chosen = np.sort(found[: len(found) if taken.all() else int(np.argmin(taken))])
-    chosen = chosen[chosen != ord(META_NAME)]
-    return chosen[np.argsort(-totals[chosen], kind='stable')]
 
 
 @kernel_without_allocation

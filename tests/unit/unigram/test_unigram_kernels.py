@@ -14,7 +14,7 @@ from tokcore.unigram import plain_iteration, seeds
 from tokcore.unigram.learner import PieceRules, learn_pieces
 from tokcore.unigram.scripts import COMMON, INHERITED, script_table
 from tokcore.unigram.seeds import seed_pieces
-from tokcore.unigram.words import rank_words
+from tokcore.unigram.words import choose_alphabet, count_characters, rank_words
 
 LETTERS = 'aabbcßж日本ー\u0301\u2585\x1f.,’é'
 SENTENCES = st.lists(
@@ -35,25 +35,28 @@ def words_of(sentences):
     return dataclasses.replace(table, last_word=tokens[-1][:-1].encode())
 
 
-def plain_of(ranked):
+def rank(words, coverage):
+    """Returns the ranked words of one shard, and the alphabet."""
+    alphabet = choose_alphabet(count_characters(words), coverage)
+    return rank_words(words, alphabet, 1)[0], alphabet
+
+
+def plain_of(ranked, alphabet):
     """Returns words with both counts, the last word, and the required characters, as strings."""
-    characters = [chr(code_point) for code_point in ranked.alphabet.code_points.tolist()]
-    letters, counts, ending, last = ranked.words
+    characters = [chr(code_point) for code_point in alphabet.code_points.tolist()]
+    letters, counts, ending, last = ranked
     text = ''.join(characters[letter] for letter in letters.tolist())
     words = dict(zip(text.split('\0'), zip(counts.tolist(), ending.tolist()), strict=False))
     last = ''.join(characters[letter] for letter in last.tolist())
-    return words, last, [characters[letter] for letter in ranked.alphabet.required.tolist()]
+    return words, last, [characters[letter] for letter in alphabet.required.tolist()]
 
 
 def test_words_are_sorted_by_count_and_bytes_and_rare_characters_make_some_equal():
     sentences = [['ab', 'ab', 'ax'], ['ay', 'ay', 'b'], ['b']]
-    ranked = rank_words(words_of(sentences), 0.8, '')
-    words, last, required = plain_of(ranked)
+    words, last, required = plain_of(*rank(words_of(sentences), 0.8))
     assert words == {'▁a\u2585': (3, 1), '▁ab': (2, 0), '▁b': (2, 2)}
     assert [*words] == ['▁a\u2585', '▁ab', '▁b']
     assert (last, required) == ('▁b', ['▁', 'a', 'b'])
-    *_, required = plain_of(rank_words(words_of(sentences), 0.8, 'yq'))
-    assert required == ['▁', 'a', 'b', 'y', 'q']
 
 
 @given(SENTENCES, st.sampled_from([0.9, 0.9995, 1.0]))
@@ -61,7 +64,7 @@ def test_words_are_those_of_dictionaries(sentences, coverage):
     words = words_of(sentences)
     counts = Counter('▁' + word for sentence in sentences for word in sentence)
     ending = Counter('▁' + sentence[-1] for sentence in sentences)
-    got, last, required = plain_of(rank_words(words, coverage, ''))
+    got, last, required = plain_of(*rank(words, coverage))
     expected: dict[str, tuple[int, int]] = {}
     for word in counts:
         kept = ''.join(c if c in required else '\u2585' for c in word)
@@ -74,14 +77,14 @@ def test_words_are_those_of_dictionaries(sentences, coverage):
 
 @given(SENTENCES, st.sampled_from([5, 1000]), st.sampled_from([3, 16]), st.booleans())
 def test_seeds_are_those_of_the_plain_form(sentences, most, longest, are_many):
-    ranked = rank_words(words_of(sentences), 1.0, '')
-    words, last, _ = plain_of(ranked)
+    ranked, alphabet = rank(words_of(sentences), 1.0)
+    words, last, _ = plain_of(ranked, alphabet)
     expected = plain_iteration.seed_model(words, last, most, longest)
     partition = seeds._PARTITION
     seeds._PARTITION = 2 if are_many else partition
     try:
-        code_points = ranked.alphabet.code_points
-        pieces = seed_pieces(ranked.words, code_points, most, longest, max_workers=2)
+        code_points = alphabet.code_points
+        pieces = seed_pieces(ranked, code_points, most, longest, max_workers=2)
     finally:
         seeds._PARTITION = partition
     characters = [chr(code_point) for code_point in code_points.tolist()]
@@ -94,8 +97,7 @@ def test_seeds_are_those_of_the_plain_form(sentences, most, longest, are_many):
 @given(SENTENCES, st.sampled_from([1, 3, 16]), st.sampled_from([0.3, 0.75]), st.integers(0, 9))
 def test_pieces_and_scores_are_those_of_the_plain_form(sentences, num_threads, shrinking, more):
     words = words_of(sentences)
-    ranked = rank_words(words, 0.99, '')
-    table, last, required = plain_of(ranked)
+    table, last, required = plain_of(*rank(words, 0.99))
     options = {
         'vocab_size': len(required) + 3 + more, 'num_meta_pieces': 3, 'num_threads': num_threads,
         'shrinking_factor': shrinking, 'num_sub_iterations': 1 + more % 2,
