@@ -81,21 +81,22 @@ def keep_freed_memory() -> None:
 
 
 def return_freed_memory() -> None:
-    """Makes glibc give freed blocks back to the system, for a phase with a few large blocks.
+    """Makes glibc give freed blocks back to the system, now and later, for work in a few large blocks.
 
     By itself it keeps larger blocks the larger those are that were freed before. Then a learner whose phases
     use different arrays takes nearly as much as all of them together.
     """
-    _set_malloc({_MMAP_THRESHOLD: _DEFAULT_KEPT, _TRIM_THRESHOLD: _DEFAULT_KEPT})
+    if _set_malloc({_MMAP_THRESHOLD: _DEFAULT_KEPT, _TRIM_THRESHOLD: _DEFAULT_KEPT}):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
-def _set_malloc(values: Mapping[int, int]) -> None:
+def _set_malloc(values: Mapping[int, int]) -> bool:
+    """Sets glibc's parameters; returns False with another C library."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # not glibc
-        return
-    for name, value in values.items():
-        mallopt(name, value)
+    except (AttributeError, OSError, TypeError):
+        return False
+    return all([mallopt(name, value) for name, value in values.items()])
 
 
 @dataclass(frozen=True)

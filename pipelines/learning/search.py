@@ -148,6 +148,7 @@ class VocabularySearch(Generic[OptionsT]):
         else:
             return_freed_memory()
             tables = [read_counts(counts, self.scheme.unstorable)]
+            return_freed_memory()  # what reading has left
             if self._learner == 'auto' and self._is_too_large(tables[0]):
                 learned, predicted = self._learn_in_parts(report, tables[0])
             else:

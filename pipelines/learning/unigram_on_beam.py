@@ -42,14 +42,13 @@ from pipelines.transforms.stats import WriteStats, read_stats
 from tokcore.counts.tables import concatenate_tables
 from tokcore.counts.token_table import TokenTable, distinct_table
 from tokcore.encoding.scheme import Learned
-from tokcore.foreign_tokenizers.sentences import words_of_table
-from tokcore.kernels.bytes import row_offsets
+from tokcore.foreign_tokenizers.sentences import check_words
 from tokcore.kernels.jit import read_only
 from tokcore.learning.size_search import Progress
 from tokcore.text.unicode import CODE_POINTS
 from tokcore.unigram import learner, seeds
 from tokcore.unigram.numbers import number_tables
-from tokcore.unigram.strings import Strings, pick_strings
+from tokcore.unigram.strings import Strings, pick_strings, starts_of
 from tokcore.unigram.trie import PieceTrie
 from tokcore.unigram.words import Alphabet, choose_alphabet, count_characters
 from tokcore.warm_up import compile_learning
@@ -116,7 +115,9 @@ class BeamWords:
         groups = range(part.first, part.last)
         for data, offsets, counts in read_new_batches(part.path, '', groups):
             data, offsets = data[offsets[0] : offsets[-1]], offsets - offsets[0]
-            yield words_of_table(TokenTable(data, offsets, counts, last_word=self.last_word))
+            table = TokenTable(data, offsets, counts, last_word=self.last_word)
+            check_words(table)
+            yield table
 
     def survey(self, number: int) -> Iterator[list]:
         """Yields the characters of a part, with both counts, and a sample of its words."""
@@ -133,10 +134,13 @@ class BeamWords:
 
     def merged(self, number: int) -> list[TokenTable]:
         """Returns the words of a part in letters."""
-        letters_of = self.known.alphabet.letters_of
+        words_of = self.known.alphabet.words_of
         table = concatenate_tables(
-            [_table(*letters_of(words), words.counts) for words in self.tables(number)]
+            [_table(words.letters, words.counts) for words in map(words_of, self.tables(number))]
         )
+        # Empty sentences are the token that is only a 0.
+        is_word = np.diff(table.offsets) > self.known.stored_type.itemsize
+        table = table.pick(is_word.nonzero()[0])
         return [distinct_table(table.data, table.offsets, table.counts)]
 
     def by_ranges(self, table: TokenTable) -> list[tuple[int, TokenTable]]:
@@ -169,8 +173,7 @@ class BeamWords:
         tables = itertools.chain.from_iterable(map(self.tables, range(len(self.parts))))
         alphabet, longest = self.known.alphabet, rules.max_sentencepiece_length
         text, best = seeds.find_among(tables, alphabet, longest, *bounds, rules.most_seeds)
-        sizes = best.lengths + 1
-        table = _table(pick_strings(text, best.positions, sizes), row_offsets(sizes), best.counts)
+        table = _table(pick_strings(text, best.positions, best.lengths + 1), best.counts)
         write_checked(self.files.first_counts_path(group), table.to_bytes())
 
     def write_sums(self, folder: str, step: int, shard: int) -> None:
@@ -181,9 +184,9 @@ class BeamWords:
         for range_, size in read_json(self.files.first_path):
             path = self.files.words_path(range_ * shards + (shard - before) % shards)
             table = read_packed(TokenTable, path)
-            counts = read_only(table.counts.astype(np.float32))
+            letters, counts = self.letters(table), table.counts.astype(np.float32)
             self.rules.kernel(step)(
-                Strings.of(self.letters(table), counts), trie.nodes, pieces.unknown_score,
+                Strings.of(letters, starts_of(letters)[:-1], counts), trie.nodes, pieces.unknown_score,
                 self.rules.max_sentencepiece_length, number_tables(), sums,
             )  # fmt: skip
             before += size
@@ -217,7 +220,7 @@ def learn_on_beam(
 
     def sum_step(step: int, pieces: seeds.Pieces, trie: PieceTrie) -> np.ndarray:
         began = time.monotonic()
-        stored = _table(pieces.letters, pieces.starts, pieces.scores.view(np.uint32))
+        stored = _table(pieces.letters, pieces.scores.view(np.uint32))
         write_checked(files.pieces_path(0, step), stored.to_bytes())
         run_each(range(rules.num_threads), functools.partial(words.write_sums, work, step))
         total = np.zeros(len(pieces.scores), np.float32)
@@ -335,7 +338,7 @@ def _read_pieces(words: BeamWords, step: int) -> tuple[seeds.Pieces, PieceTrie]:
     return pieces, PieceTrie.of(pieces)
 
 
-def _table(letters: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> TokenTable:
+def _table(letters: np.ndarray, counts: np.ndarray) -> TokenTable:
     """Returns words with counts, in their stored form."""
-    stored = letters.astype(letters.dtype.newbyteorder('>'))
+    stored, starts = letters.astype(letters.dtype.newbyteorder('>')), starts_of(letters)
     return TokenTable(stored.view(np.uint8), starts * stored.itemsize, counts.astype(np.int64))

@@ -17,7 +17,6 @@ from pipelines.learning import unigram_on_beam
 from pipelines.learning.rounds import WordFiles, is_learner_file
 from pipelines.learning.unigram_on_beam import BeamWords, learn_on_beam
 from tokcore.counts.token_table import TokenTable
-from tokcore.foreign_tokenizers.sentences import words_of_table
 from tokcore.schemes import find_scheme
 from tokcore.unigram.learner import PieceRules, learn_pieces
 
@@ -33,7 +32,7 @@ def counted(lines):
 
 def in_memory(counts, last, rules):
     table = dataclasses.replace(TokenTable.from_items(counts.items()), last_word=last)
-    return learn_pieces(words_of_table(table), rules)
+    return learn_pieces(table, rules)
 
 
 def on_beam(folder, counts, last, rules, run, files=3, workers=2):

@@ -40,7 +40,7 @@ from tokcore.text.pre_tokenizer import ListedTokens, RowPart, TextRows
 from tokcore.text.rewriting import replace_rows
 from tokcore.text.rows import NormalizedRows, Side
 from tokcore.text.unicode import check_rows
-from tokcore.unigram.words import META_NAME, RARE, end_sentences
+from tokcore.unigram.words import META_NAME, RARE
 
 TOO_LONG, HAS_RARE = 'longer_than_max_sentence_length', 'has_u_2585'
 """The reasons under which sentences are counted that the trainer leaves out."""
@@ -218,20 +218,16 @@ def _cut_words(text, row_starts, row_ends, is_sentence, starts, ends, row_tokens
     return count
 
 
-def words_of_table(table: TokenTable) -> TokenTable:
-    """Returns a table of such tokens without that of empty sentences.
-
-    Raises:
-        InputError: a token is not such a token, or nobody knows the last word.
-    """
+def check_words(table: TokenTable) -> None:
+    """Raises InputError if a token is not such a token, or nobody knows the last word."""
     if table.last_word is None:
         raise InputError(
             'these counts do not say which word is the last of their corpus, which --scheme unigram '
             'depends on; give a whole folder that `tokbeam count --scheme unigram` has made'
         )
-    ends, lengths, ends_sentence = table.offsets[1:], np.diff(table.offsets), end_sentences(table)
+    ends, ends_sentence = table.offsets[1:], table.data[table.offsets[1:] - 1] == 0
     sizes = np.where(ends_sentence, len(END), len(MARK.encode()))
-    is_odd = lengths < sizes
+    is_odd = np.diff(table.offsets) < sizes
     for number, byte in enumerate(MARK.encode(), -3):
         is_odd |= ~ends_sentence & (table.data[np.maximum(ends + number, 0)] != byte)
     if is_odd.any():
@@ -240,7 +236,3 @@ def words_of_table(table: TokenTable) -> TokenTable:
             f'the token {token!r:.80} is not of --scheme unigram, whose tokens end with U+2581 or U+0000; '
             'count the text with it'
         )
-    is_word = lengths > sizes
-    if is_word.all():
-        return table
-    return dataclasses.replace(table.pick(np.flatnonzero(is_word)), last_word=table.last_word)

@@ -211,10 +211,11 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     def learn_in_threads(
         self, table: TokenTable, options: UnigramOptions, report: Progress, most: int
     ) -> Learned[PretrainedVocabulary]:
-        from tokcore.foreign_tokenizers.sentences import words_of_table
+        from tokcore.foreign_tokenizers.sentences import check_words
         from tokcore.unigram.learner import learn_pieces
 
-        rules, tables = self.piece_rules(options), [words_of_table(table)]
+        check_words(table)
+        rules, tables = self.piece_rules(options), [table]
         del table  # nobody else may have it, and then its memory is free
         learned = learn_pieces(
             tables.pop(), rules, min(rules.num_threads, most), functools.partial(report, 0)

@@ -4,7 +4,6 @@
 the pieces lists the edges of a word's lattice.
 """
 
-import itertools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -19,7 +18,6 @@ from tokcore.unigram.numbers import digamma
 from tokcore.unigram.plain_iteration import finish
 from tokcore.unigram.pruning import find_reachable, keep_pieces
 from tokcore.unigram.seeds import Pieces, seed_pieces
-from tokcore.unigram.strings import Strings
 from tokcore.unigram.trie import PieceTrie
 from tokcore.unigram.words import Alphabet, choose_alphabet, count_characters, rank_words
 
@@ -74,7 +72,7 @@ Report = Callable[[int, int], None]
 
 
 def learn_pieces(
-    words: TokenTable,
+    table: TokenTable,
     rules: PieceRules,
     max_workers: int = 1,
     report: Report = lambda done, total: None,
@@ -82,7 +80,7 @@ def learn_pieces(
     """Returns the pieces, with their scores, that SentencePiece's trainer writes, without meta pieces.
 
     Args:
-        words: as `words.py` describes. They are not kept, so the caller should not keep them either.
+        table: of words as `words.py` describes. It is not kept, so the caller should not keep it either.
         rules: the options.
         max_workers: threads that run at a time, on which the result does not depend.
         report: see `Report`.
@@ -90,18 +88,14 @@ def learn_pieces(
     Raises:
         InputError: there is no word, or the size is too small or too large for them.
     """
-    alphabet = choose_alphabet(count_characters(words), rules.character_coverage)
+    alphabet = choose_alphabet(count_characters(table), rules.character_coverage)
     rules.check_size(len(alphabet.required))
-    tables, width = [words], rules.max_sentencepiece_length
-    del words  # only `rank_words` has them now, and can free them
-    ranked, bounds = rank_words(tables.pop(), alphabet, rules.num_threads)
-    seeds = [seed_pieces(ranked, alphabet.code_points, rules.most_seeds, width, max_workers)]
-    counts = read_only(ranked.counts.astype(_f32))
-    shards = [
-        Strings.of(ranked.letters[start:end], counts[first:last])
-        for (start, first), (end, last) in itertools.pairwise(bounds.T)
-    ]
-    del ranked, counts  # from here on, a letter takes a byte or two, and a word 5 more
+    words, width = alphabet.words_of(table), rules.max_sentencepiece_length
+    del table
+    code_points, held = alphabet.code_points, [words]
+    seeds = [seed_pieces(words, code_points, rules.most_seeds, width, max_workers)]
+    del words  # so that `rank_words` can free them
+    shards = rank_words(held.pop(), len(code_points), rules.num_threads)
 
     def sum_step(step: int, pieces: Pieces, trie: PieceTrie) -> np.ndarray:
         return sum_shards(

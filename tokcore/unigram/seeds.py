@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.counts.token_table import TokenTable
-from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.unigram.numbers import log
 from tokcore.unigram.scripts import INHERITED, script_table
@@ -25,8 +24,9 @@ from tokcore.unigram.strings import (
     pick_strings,
     position_of,
     sort_strings,
+    starts_of,
 )
-from tokcore.unigram.words import RARE, WORD_START, Alphabet, Words, end_sentences
+from tokcore.unigram.words import RARE, WORD_START, Alphabet, Words
 
 _PARTITION = 1 << 19
 """Suffixes that are sorted at a time, of 18 bytes each; in a large text a part of it, since it is read once for
@@ -80,13 +80,8 @@ class Pieces(NamedTuple):
     scores: np.ndarray  # float32[pieces]
 
     @property
-    def starts(self) -> np.ndarray:
-        """Where pieces begin, and where the last one ends: int64[pieces + 1]."""
-        return np.flatnonzero(np.append(True, self.letters == 0))
-
-    @property
     def strings(self) -> Strings:
-        return Strings.of(self.letters, self.scores)
+        return Strings.of(self.letters, starts_of(self.letters)[:-1], self.scores)
 
     @property
     def unknown_score(self) -> np.float32:
@@ -96,7 +91,7 @@ class Pieces(NamedTuple):
     def pick(self, indices: np.ndarray, scores: np.ndarray) -> 'Pieces':
         """Returns some of the pieces with these scores."""
         picked = np.zeros(len(self.letters), self.letters.dtype)
-        size = copy_strings(self.letters, read_only(self.starts[indices]), picked, 0)
+        size = copy_strings(self.letters, read_only(starts_of(self.letters)[indices]), picked, 0)
         return Pieces(read_only(picked[:size]), scores)
 
 
@@ -180,18 +175,15 @@ def find_among(
     more than the longest has.
     """
     letters, parts = letters_of_alphabet(alphabet.code_points), []
-    for words in tables:
-        text, starts = alphabet.letters_of(words)
-        entries = np.empty(len(text), np.int64)
-        entries = entries[: _list_suffixes(text, letters, low, high, entries)]
+    for words in map(alphabet.words_of, tables):
+        entries = np.empty(len(words.letters), np.int64)
+        entries = entries[: _list_suffixes(words.letters, letters, low, high, entries)]
         positions, of_word = entries & (1 << POSITION_BITS) - 1, entries >> POSITION_BITS
-        sizes = np.minimum(starts[of_word + 1] - positions, longest + 2)
-        counts = words.counts[of_word]
-        ending = np.where(end_sentences(words)[of_word], counts, 0)
-        parts.append((pick_strings(text, positions, sizes), counts, ending, sizes))
-        last = alphabet.letters_of_word(words.last_word)
-    text, counts, ending, sizes = (read_only(np.concatenate(column)) for column in zip(*parts))
-    suffixes, entries = Words(text, counts, ending, last), entries_of(row_offsets(sizes)[:-1])
+        sizes = np.minimum(starts_of(words.letters)[of_word + 1] - positions, longest + 2)
+        cut = pick_strings(words.letters, positions, sizes)
+        parts.append((cut, words.counts[of_word], words.are_last[of_word]))
+    text, counts, are_last = (read_only(np.concatenate(column)) for column in zip(*parts))
+    suffixes, entries = Words(text, counts, are_last, words.last), entries_of(starts_of(text)[:-1])
     return text, find_candidates(suffixes, letters, longest, entries).best(most)
 
 
@@ -302,12 +294,10 @@ def _walk_suffixes(words, letters, longest, entries, common, found):
             top += 1
             depths[top], positions[top], befores[top], ended[top] = end, position, total, 0
             leads[0, top], leads[1, top] = 0xFF, 0
-        if end <= longest:
-            ended[top] += words.ending[word]
-            if words.ending[word] > 0:
-                _add_lead(leads, top, 0)
-            if words.counts[word] > words.ending[word]:
-                _add_lead(leads, top, _AFTER_WORD)
+        if end <= longest and words.counts[word] > 0:
+            if words.are_last[word]:
+                ended[top] += words.counts[word]
+            _add_lead(leads, top, 0 if words.are_last[word] else _AFTER_WORD)
         total += words.counts[word]
     return used
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import read_varint, row_offsets, write_varints
+from tokcore.kernels.bytes import put_varint, read_varint, row_offsets
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.kernels.sorting import sort_pairs
 
@@ -26,12 +26,25 @@ class Strings(NamedTuple):
     counts: np.ndarray  # float32[strings]
 
     @classmethod
-    def of(cls, letters: np.ndarray, counts: np.ndarray) -> 'Strings':
-        """Returns strings that are one after another in these letters."""
+    def of(cls, letters: np.ndarray, positions: np.ndarray, counts: np.ndarray) -> 'Strings':
+        """Returns the strings at these positions."""
         packed = np.empty(3 * len(letters), np.uint8)
-        packed = packed[: write_varints(letters, packed)].copy()
-        sizes = np.diff(np.flatnonzero(letters == 0), prepend=-1)
-        return cls(read_only(packed), int(sizes.max(initial=1)) - 1, counts)
+        size, longest = _pack_strings(letters, read_only(positions), packed)
+        return cls(read_only(packed[:size].copy()), longest, read_only(counts))
+
+
+@kernel_without_allocation
+def _pack_strings(letters, positions, packed):
+    """Writes strings as varints; returns the bytes written, and the letters of the longest string."""
+    size = longest = 0
+    for string in range(len(positions)):
+        position = np.int64(positions[string])
+        while letters[position] != 0:
+            size = put_varint(packed, size, np.int64(letters[position]))
+            position += 1
+        size = put_varint(packed, size, np.int64(0))
+        longest = max(longest, position - positions[string])
+    return size, longest
 
 
 @kernel_without_allocation
@@ -44,6 +57,11 @@ def read_string(strings, position, string):
         if letter == 0:
             return np.int64(length), position
         length += np.uint64(1)
+
+
+def starts_of(letters: np.ndarray) -> np.ndarray:
+    """Returns where strings begin, and where the last one ends: int64[strings + 1]."""
+    return np.flatnonzero(np.append(True, letters == 0))
 
 
 def entries_of(positions: np.ndarray) -> np.ndarray:

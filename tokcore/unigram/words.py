@@ -10,15 +10,15 @@ import numpy as np
 
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.unicode import CODE_POINTS, next_character
 from tokcore.unigram.strings import (
     POSITION_BITS,
-    copy_strings,
+    Strings,
     entries_of,
     position_of,
     sort_strings,
+    starts_of,
 )
 
 WORD_START, RARE, META_NAME = '\u2581', '\u2585', '\x1f'
@@ -26,11 +26,11 @@ WORD_START, RARE, META_NAME = '\u2581', '\u2585', '\x1f'
 
 
 class Words(NamedTuple):
-    """Words in letters; a letter is the rank of a character, from 1 on."""
+    """Words in letters; a letter is the rank of a character, from 1 on. Words may repeat."""
 
     letters: np.ndarray  # uint16, or int32 for a larger alphabet, with a 0 behind each word
     counts: np.ndarray  # int64[words]
-    ending: np.ndarray  # int64[words]: occurrences that end a sentence
+    are_last: np.ndarray  # bool[words]: whether a sentence ends after them
     last: (
         np.ndarray
     )  # int32: the last word of the text, after empty sentences changed places with the last
@@ -48,13 +48,15 @@ class Alphabet(NamedTuple):
         """The type of letters. Kernels are compiled for each, so none has 8 bits."""
         return np.dtype(np.uint16 if len(self.code_points) <= 1 << 16 else np.int32)
 
-    def letters_of(self, words: TokenTable) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the letters of words, with a 0 behind each, and int64[words + 1] starts."""
+    def words_of(self, table: TokenTable) -> Words:
+        """Returns the words of a table."""
         # As many as first bytes of characters; the one after a word makes room for the 0.
-        letters = np.zeros(np.count_nonzero(words.data.view(np.int8) >= -64), self.dtype)
-        starts = np.zeros(len(words) + 1, np.int64)
-        _write_letters(words.data, words.offsets, read_only(self.letter_of), letters, starts)
-        return read_only(letters), read_only(starts)
+        letters = np.zeros(np.count_nonzero(table.data.view(np.int8) >= -64), self.dtype)
+        _write_letters(table.data, table.offsets, read_only(self.letter_of), letters)
+        are_last = read_only(table.data[table.offsets[1:] - 1] == 0)
+        return Words(
+            read_only(letters), table.counts, are_last, self.letters_of_word(table.last_word)
+        )
 
     def letters_of_word(self, word: bytes | None) -> np.ndarray:
         """Returns the letters of a word, int32."""
@@ -62,40 +64,23 @@ class Alphabet(NamedTuple):
         return self.letter_of[np.frombuffer(word.decode().encode('utf-32-le'), np.uint32)]
 
 
-def rank_words(words: TokenTable, alphabet: Alphabet, shards: int) -> tuple[Words, np.ndarray]:
-    """Adds up words that are equal in letters; orders them by count, descending, and then by bytes.
-
-    Returns them as they are dealt to shards in turn: all of a shard, then all of the next one. The second result
-    is where the shards are in the letters and in the words, int64[2, shards + 1].
-    """
-    letters, starts = alphabet.letters_of(words)
-    counts, is_last = words.counts, end_sentences(words)
-    last = alphabet.letters_of_word(words.last_word)
-    del words  # from here on, letters are enough
-    entries, common = entries_of(starts[:-1]), np.zeros(len(counts), np.int32)
-    del starts
-    sort_strings(letters, len(alphabet.code_points), len(letters), entries, common)
-    sums = np.zeros((2, len(counts)), np.int64)
-    different = _add_up(letters, counts, is_last, common, entries, sums)
-    del counts, common, is_last
-    entries, (counts, ending) = entries[:different], sums[:, :different]
-    order = np.argsort(-counts, kind='stable')
-    order = np.concatenate([order[shard::shards] for shard in range(shards)])
-    entries, counts, ending = entries[order], counts[order], ending[order]
-    del sums, order
-    bounds = np.zeros((2, shards + 1), np.int64)
-    bounds[1] = row_offsets([len(range(shard, different, shards)) for shard in range(shards)])
-    dealt = np.zeros(len(letters), letters.dtype)
-    for shard in range(shards):
-        part = read_only(entries[slice(*bounds[1, shard : shard + 2])])
-        bounds[0, shard + 1] = copy_strings(letters, part, dealt, bounds[0, shard])
-    letters = read_only(dealt[: bounds[0, -1]])
-    return Words(letters, read_only(counts), read_only(ending), last), bounds
-
-
-def end_sentences(words: TokenTable) -> np.ndarray:
-    """Returns which of the tokens are words that end a sentence, bool[words]."""
-    return read_only(words.data[words.offsets[1:] - 1] == 0)
+def rank_words(words: Words, alphabet_size: int, shards: int) -> list[Strings]:
+    """Adds up equal words, and deals them by count, descending, and bytes to shards in turn."""
+    letters, counts = words.letters, words.counts
+    del words
+    entries, common = entries_of(starts_of(letters)[:-1]), np.zeros(len(counts), np.int32)
+    sort_strings(letters, alphabet_size, len(letters), entries, common)
+    sums = np.zeros(len(counts), np.int64)
+    different = _add_up(letters, counts, common, entries, sums)
+    del counts, common
+    entries, sums = entries[:different], sums[:different]
+    order = np.argsort(-sums, kind='stable')
+    entries, sums = entries[order], sums[order].astype(np.float32)
+    del order
+    return [
+        Strings.of(letters, entries[shard::shards].copy(), sums[shard::shards].copy())
+        for shard in range(shards)
+    ]
 
 
 def count_characters(words: TokenTable) -> np.ndarray:
@@ -141,7 +126,7 @@ def _count_characters(data, offsets, counts, totals):
 
 
 @kernel_without_allocation
-def _write_letters(data, offsets, letter_of, letters, starts):
+def _write_letters(data, offsets, letter_of, letters):
     size = 0
     for word in range(len(offsets) - 1):
         character, position = next_character(data, offsets[word])
@@ -150,22 +135,22 @@ def _write_letters(data, offsets, letter_of, letters, starts):
             size += 1
             character, position = next_character(data, position)
         size += 1
-        starts[word + 1] = size
 
 
 @kernel_without_allocation
-def _add_up(letters, counts, is_last, common, entries, sums):
-    """Adds up the counts of sorted words, all and of those that end a sentence.
+def _add_up(letters, counts, common, entries, sums):
+    """Adds up the counts of sorted words, without the empty one of empty sentences.
 
     Replaces the entries by the positions of different words, and returns how many there are.
     """
     size, before = 0, 0
     for i in range(len(entries)):
-        word, position = entries[i] >> POSITION_BITS, position_of(entries[i])
-        if i == 0 or letters[position + common[i]] != 0 or letters[before + common[i]] != 0:
-            entries[size] = position
+        position, same = position_of(entries[i]), common[i]
+        if letters[position] == 0:
+            continue
+        if size == 0 or letters[position + same] != 0 or letters[before + same] != 0:
             size += 1
-        sums[0, size - 1] += counts[word]
-        sums[1, size - 1] += counts[word] * is_last[word]
+        sums[size - 1] += counts[entries[i] >> POSITION_BITS]
+        entries[size - 1] = position
         before = position
     return size

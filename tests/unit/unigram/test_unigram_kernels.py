@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import read_varint
 from tokcore.unigram import plain_iteration, seeds
 from tokcore.unigram.learner import PieceRules, learn_pieces
 from tokcore.unigram.scripts import COMMON, INHERITED, script_table
@@ -35,25 +36,38 @@ def words_of(sentences):
     return dataclasses.replace(table, last_word=tokens[-1][:-1].encode())
 
 
-def rank(words, coverage):
-    """Returns the ranked words of one shard, and the alphabet."""
-    alphabet = choose_alphabet(count_characters(words), coverage)
-    return rank_words(words, alphabet, 1)[0], alphabet
+def in_letters(table, coverage):
+    """Returns the words of a table, and their alphabet."""
+    alphabet = choose_alphabet(count_characters(table), coverage)
+    return alphabet.words_of(table), alphabet
 
 
-def plain_of(ranked, alphabet):
-    """Returns words with both counts, the last word, and the required characters, as strings."""
-    characters = [chr(code_point) for code_point in alphabet.code_points.tolist()]
-    letters, counts, ending, last = ranked
-    text = ''.join(characters[letter] for letter in letters.tolist())
-    words = dict(zip(text.split('\0'), zip(counts.tolist(), ending.tolist()), strict=False))
-    last = ''.join(characters[letter] for letter in last.tolist())
-    return words, last, [characters[letter] for letter in alphabet.required.tolist()]
+def plain_of(words, alphabet):
+    """Returns ranked words with both counts, the last word, and the required characters, as strings."""
+
+    def text_of(letters):
+        return ''.join(chr(alphabet.code_points[letter]) for letter in letters)
+
+    totals, ending = Counter(), Counter()
+    texts = text_of(words.letters).split('\0')
+    for word, count, is_last in zip(texts, words.counts.tolist(), words.are_last.tolist()):
+        totals[word] += count
+        ending[word] += count * is_last
+    [ranked] = rank_words(words, len(alphabet.code_points), 1)
+    letters, position = [], 0
+    while position < len(ranked.letters):
+        letter, position = read_varint(ranked.letters, position)
+        letters.append(letter)
+    order = text_of(letters).split('\0')[:-1]
+    assert ranked.counts.tolist() == [totals[word] for word in order]
+    assert ranked.longest == max(map(len, order))
+    plain = {word: (totals[word], ending[word]) for word in order}
+    return plain, text_of(words.last), [*text_of(alphabet.required)]
 
 
 def test_words_are_sorted_by_count_and_bytes_and_rare_characters_make_some_equal():
     sentences = [['ab', 'ab', 'ax'], ['ay', 'ay', 'b'], ['b']]
-    words, last, required = plain_of(*rank(words_of(sentences), 0.8))
+    words, last, required = plain_of(*in_letters(words_of(sentences), 0.8))
     assert words == {'▁a\u2585': (3, 1), '▁ab': (2, 0), '▁b': (2, 2)}
     assert [*words] == ['▁a\u2585', '▁ab', '▁b']
     assert (last, required) == ('▁b', ['▁', 'a', 'b'])
@@ -64,7 +78,7 @@ def test_words_are_those_of_dictionaries(sentences, coverage):
     words = words_of(sentences)
     counts = Counter('▁' + word for sentence in sentences for word in sentence)
     ending = Counter('▁' + sentence[-1] for sentence in sentences)
-    got, last, required = plain_of(*rank(words, coverage))
+    got, last, required = plain_of(*in_letters(words, coverage))
     expected: dict[str, tuple[int, int]] = {}
     for word in counts:
         kept = ''.join(c if c in required else '\u2585' for c in word)
@@ -77,14 +91,14 @@ def test_words_are_those_of_dictionaries(sentences, coverage):
 
 @given(SENTENCES, st.sampled_from([5, 1000]), st.sampled_from([3, 16]), st.booleans())
 def test_seeds_are_those_of_the_plain_form(sentences, most, longest, are_many):
-    ranked, alphabet = rank(words_of(sentences), 1.0)
-    words, last, _ = plain_of(ranked, alphabet)
+    in_order, alphabet = in_letters(words_of(sentences), 1.0)
+    words, last, _ = plain_of(in_order, alphabet)
     expected = plain_iteration.seed_model(words, last, most, longest)
     partition = seeds._PARTITION
     seeds._PARTITION = 2 if are_many else partition
     try:
         code_points = alphabet.code_points
-        pieces = seed_pieces(ranked, code_points, most, longest, max_workers=2)
+        pieces = seed_pieces(in_order, code_points, most, longest, max_workers=2)
     finally:
         seeds._PARTITION = partition
     characters = [chr(code_point) for code_point in code_points.tolist()]
@@ -97,7 +111,7 @@ def test_seeds_are_those_of_the_plain_form(sentences, most, longest, are_many):
 @given(SENTENCES, st.sampled_from([1, 3, 16]), st.sampled_from([0.3, 0.75]), st.integers(0, 9))
 def test_pieces_and_scores_are_those_of_the_plain_form(sentences, num_threads, shrinking, more):
     words = words_of(sentences)
-    table, last, required = plain_of(*rank(words, 0.99))
+    table, last, required = plain_of(*in_letters(words, 0.99))
     options = {
         'vocab_size': len(required) + 3 + more, 'num_meta_pieces': 3, 'num_threads': num_threads,
         'shrinking_factor': shrinking, 'num_sub_iterations': 1 + more % 2,
