@@ -96,7 +96,7 @@ def _set_malloc(values: Mapping[int, int]) -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):
         return False
-    return all([mallopt(name, value) for name, value in values.items()])
+    return all(mallopt(name, value) for name, value in values.items())
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,8 @@ def learn_on_beam(
 
     def sum_step(step: int, pieces: seeds.Pieces, trie: PieceTrie) -> np.ndarray:
         began = time.monotonic()
-        stored = _table(pieces.letters, pieces.scores.view(np.uint32))
+        bits = pieces.scores.view(np.uint32).astype(np.int64)
+        stored = TokenTable(pieces.letters, starts_of(pieces.letters), bits)
         write_checked(files.pieces_path(0, step), stored.to_bytes())
         run_each(range(rules.num_threads), functools.partial(words.write_sums, work, step))
         total = np.zeros(len(pieces.scores), np.float32)
@@ -333,8 +334,7 @@ _READING = threading.Lock()  # so that threads do not read the same pieces at on
 @functools.lru_cache(maxsize=1)
 def _read_pieces(words: BeamWords, step: int) -> tuple[seeds.Pieces, PieceTrie]:
     table = read_packed(TokenTable, words.files.pieces_path(0, step))
-    scores = table.counts.astype(np.uint32).view(np.float32)
-    pieces = seeds.Pieces(words.letters(table), scores)
+    pieces = seeds.Pieces(table.data, table.counts.astype(np.uint32).view(np.float32))
     return pieces, PieceTrie.of(pieces)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import read_varints
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.unigram.lattice import count_best_ways, expect_counts, sum_shards
 from tokcore.unigram.numbers import digamma
@@ -169,7 +170,7 @@ def _prune(pieces: Pieces, trie: PieceTrie, totals: np.ndarray, rules: PieceRule
     kept, losses = np.empty(len(totals), np.int64), np.empty(len(totals), _f32)
     everything = _f32(totals.sum(dtype=_f64))
     always, others = keep_pieces(
-        pieces.strings, totals, everything, trie.nodes, pieces.unknown_score,
+        pieces, totals, everything, trie.nodes, pieces.unknown_score,
         rules.max_sentencepiece_length, kept, losses,
     )  # fmt: skip
     others = len(kept) - 1 - np.arange(others)
@@ -182,7 +183,7 @@ def _drop_unreachable(pieces: Pieces, width: int) -> Pieces:
     """Returns the pieces that are not worse than the best way to write them in others."""
     trie = PieceTrie.of(pieces)
     reachable = np.empty(len(pieces.scores), np.bool_)
-    find_reachable(pieces.strings, trie, pieces.unknown_score, width, reachable)
+    find_reachable(pieces, trie, pieces.unknown_score, width, reachable)
     return pieces.pick(np.flatnonzero(reachable), pieces.scores[reachable])
 
 
@@ -198,5 +199,7 @@ def _scores_of_counts(expected, scores):
 
 def _model_of(pieces: Pieces, alphabet: np.ndarray) -> dict[str, np.float32]:
     """Returns the pieces as strings with their scores."""
-    text = ''.join(map(chr, alphabet[pieces.letters].tolist()))
+    letters = np.empty(np.count_nonzero(pieces.letters < 0x80), np.int64)
+    read_varints(pieces.letters, 0, letters)
+    text = ''.join(map(chr, alphabet[letters].tolist()))
     return dict(zip(text.split('\0'), pieces.scores))

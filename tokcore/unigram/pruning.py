@@ -36,7 +36,7 @@ def keep_pieces(pieces, totals, everything, nodes, unknown, width, kept, losses)
     """Lists the pieces that are always kept from the front of `kept`, and others from its back.
 
     Args:
-        pieces: `Strings`.
+        pieces: `Pieces`.
         totals: float32: how often each piece occurs in the best ways of the words.
         everything: float32, their sum.
         losses: float32, of each of the others: how much less probable the text is if the piece is written
@@ -45,12 +45,12 @@ def keep_pieces(pieces, totals, everything, nodes, unknown, width, kept, losses)
     Returns how many are always kept, and how many others there are.
     """
     log_sum = _f64(_f32(log(_f64(everything))))
-    edges, ways = new_edges(pieces.longest, width), new_ways(pieces.longest, width)
+    edges, ways = new_edges(width, width), new_ways(width, width)
     search = Search(
         np.empty(_ROOM, np.int64), np.empty((_ROOM, 2), np.int64), np.empty(_ROOM, np.float32),
         np.empty(_ROOM, np.float32),
     )  # fmt: skip
-    string, way = np.empty(pieces.longest + 1, np.int32), np.empty(pieces.longest, np.int64)
+    string, way = np.empty(width + 1, np.int32), np.empty(width, np.int64)
     always = others = position = 0
     for piece in range(len(totals)):
         size, position = read_string(pieces, position, string)
@@ -149,9 +149,9 @@ def pop(heap, size, bounds):
 @kernel
 def find_reachable(pieces, trie, unknown, width, reachable):
     """Writes whether each piece is as good as the best way to write it in others."""
-    edges, ways = new_edges(pieces.longest, width), new_ways(pieces.longest, width)
-    string, position = np.empty(pieces.longest + 1, np.int32), 0
-    for piece in range(len(pieces.counts)):
+    edges, ways = new_edges(width, width), new_ways(width, width)
+    string, position = np.empty(width + 1, np.int32), 0
+    for piece in range(len(pieces.scores)):
         size, position = read_string(pieces, position, string)
         reachable[piece] = True
         if size > 1:
@@ -159,4 +159,4 @@ def find_reachable(pieces, trie, unknown, width, reachable):
             trie.nodes[node]['piece'] = NO_PIECE
             _, score = find_best_way(string, size, width, trie.nodes, unknown, edges, ways)
             trie.nodes[node]['piece'] = piece
-            reachable[piece] = score <= pieces.counts[piece]
+            reachable[piece] = score <= pieces.scores[piece]

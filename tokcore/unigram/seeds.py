@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.counts.token_table import TokenTable
+from tokcore.kernels.bytes import pick_ranges
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.unigram.numbers import log
 from tokcore.unigram.scripts import INHERITED, script_table
 from tokcore.unigram.strings import (
     POSITION_BITS,
     Strings,
-    copy_strings,
     entries_of,
     pick_strings,
     position_of,
@@ -76,12 +76,8 @@ class Letters(NamedTuple):
 class Pieces(NamedTuple):
     """The pieces so far; their order decides about sums, and the first one about unknown characters."""
 
-    letters: np.ndarray  # with a 0 behind each piece
+    letters: np.ndarray  # uint8: as varints, with a 0 behind each piece
     scores: np.ndarray  # float32[pieces]
-
-    @property
-    def strings(self) -> Strings:
-        return Strings.of(self.letters, starts_of(self.letters)[:-1], self.scores)
 
     @property
     def unknown_score(self) -> np.float32:
@@ -90,9 +86,9 @@ class Pieces(NamedTuple):
 
     def pick(self, indices: np.ndarray, scores: np.ndarray) -> 'Pieces':
         """Returns some of the pieces with these scores."""
-        picked = np.zeros(len(self.letters), self.letters.dtype)
-        size = copy_strings(self.letters, read_only(starts_of(self.letters)[indices]), picked, 0)
-        return Pieces(read_only(picked[:size]), scores)
+        starts = starts_of(self.letters).astype(np.uint32)
+        letters, _ = pick_ranges(self.letters, starts[indices], starts[indices + 1])
+        return Pieces(read_only(letters), scores)
 
 
 def seed_pieces(
@@ -132,7 +128,7 @@ def choose_pieces(
     letters = np.concatenate([np.ravel([singles, 0 * singles], 'F').astype(text.dtype), picked])
     values = np.append(totals[singles].astype(_f32), scores[order])
     _take_logs(values, values.sum(dtype=_f64))
-    return Pieces(read_only(letters), values)
+    return Pieces(Strings.of(letters, starts_of(letters)[:-1], values).letters, values)
 
 
 @kernel_without_allocation

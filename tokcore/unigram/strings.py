@@ -147,16 +147,3 @@ def _copy_strings(letters, sources, starts, copied):
     for i in range(len(sources)):
         for k in range(starts[i + 1] - starts[i] - 1):
             copied[np.uint64(starts[i] + k)] = letters[np.uint64(sources[i] + k)]
-
-
-@kernel_without_allocation
-def copy_strings(letters, positions, copied, size):
-    """Copies strings to copied[size:], where zeros are; returns where they end."""
-    for string in range(len(positions)):
-        position = np.uint64(positions[string])
-        while letters[position] != 0:
-            copied[np.uint64(size)] = letters[position]
-            size += 1
-            position += np.uint64(1)
-        size += 1
-    return size

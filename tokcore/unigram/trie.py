@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER
+from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, read_varint
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import prefetch
 from tokcore.unigram.seeds import Pieces
@@ -75,17 +75,18 @@ def find_slot(nodes, slot, parent, letter):
 def _insert_pieces(letters, nodes, node_of):
     """Inserts all pieces; returns False if less than a third of the slots is free."""
     nodes[ROOT]['parent'], nodes[ROOT]['letter'] = ROOT, -1
-    used, piece, node = 1, 0, np.int64(ROOT)
-    for letter in letters:
-        if letter == 0:
-            node_of[piece] = node
-            piece, node = piece + 1, np.int64(ROOT)
-            continue
-        slot = find_slot(nodes, first_slot(nodes, node, letter), node, letter)
-        if nodes[slot]['parent'] == FREE:
-            nodes[slot]['parent'], nodes[slot]['letter'] = node, letter
-            used += 1
-            if 3 * used > 2 * len(nodes):
-                return False
-        node = np.int64(slot)
+    used, position = 1, 0
+    for piece in range(len(node_of)):
+        node = np.int64(ROOT)
+        letter, position = read_varint(letters, position)
+        while letter != 0:
+            slot = find_slot(nodes, first_slot(nodes, node, letter), node, letter)
+            if nodes[slot]['parent'] == FREE:
+                nodes[slot]['parent'], nodes[slot]['letter'] = node, letter
+                used += 1
+            node = np.int64(slot)
+            letter, position = read_varint(letters, position)
+        if 3 * used > 2 * len(nodes):
+            return False
+        node_of[piece] = node
     return True

@@ -42,6 +42,15 @@ def in_letters(table, coverage):
     return alphabet.words_of(table), alphabet
 
 
+def letters_of(strings):
+    """Returns the letters of words or pieces, with a 0 behind each."""
+    letters, position = [], 0
+    while position < len(strings.letters):
+        letter, position = read_varint(strings.letters, position)
+        letters.append(letter)
+    return letters
+
+
 def plain_of(words, alphabet):
     """Returns ranked words with both counts, the last word, and the required characters, as strings."""
 
@@ -54,11 +63,7 @@ def plain_of(words, alphabet):
         totals[word] += count
         ending[word] += count * is_last
     [ranked] = rank_words(words, len(alphabet.code_points), 1)
-    letters, position = [], 0
-    while position < len(ranked.letters):
-        letter, position = read_varint(ranked.letters, position)
-        letters.append(letter)
-    order = text_of(letters).split('\0')[:-1]
+    order = text_of(letters_of(ranked)).split('\0')[:-1]
     assert ranked.counts.tolist() == [totals[word] for word in order]
     assert ranked.longest == max(map(len, order))
     plain = {word: (totals[word], ending[word]) for word in order}
@@ -102,7 +107,7 @@ def test_seeds_are_those_of_the_plain_form(sentences, most, longest, are_many):
     finally:
         seeds._PARTITION = partition
     characters = [chr(code_point) for code_point in code_points.tolist()]
-    text = ''.join(characters[letter] for letter in pieces.letters.tolist())
+    text = ''.join(characters[letter] for letter in letters_of(pieces))
     assert text.split('\0')[:-1] == [*expected]
     assert pieces.scores.tobytes() == np.array([*expected.values()], np.float32).tobytes()
 
