@@ -122,12 +122,11 @@ class BeamWords:
     def survey(self, number: int) -> Iterator[list]:
         """Yields the characters of a part, with both counts, and a sample of its words."""
         totals, sample = np.zeros((2, CODE_POINTS), np.int64), []
-        every = max(1, _WORDS_IN_RANGE >> 8)
         for table in self.tables(number):
             totals[0] += count_characters(table)
             once = dataclasses.replace(table, counts=np.ones_like(table.counts))
             totals[1] += count_characters(once)
-            sampled = table.pick(np.arange(0, len(table), every))
+            sampled = table.pick(np.arange(0, len(table), max(1, _WORDS_IN_RANGE >> 8)))
             sample += [[-count, token[:-1]] for token, count in sampled.items()]
         found = totals[0].nonzero()[0]
         yield [''.join(map(chr, found.tolist())), *totals[:, found].tolist(), sample]
@@ -289,9 +288,8 @@ def _find_seeds(words: BeamWords, run_each: Callable) -> seeds.Pieces:
     known, most = words.known, words.rules.most_seeds
     groups = [*enumerate(seeds.partitions(known.totals[1], _SUFFIXES_IN_GROUP))]
     paths = [words.files.first_counts_path(group) for group, _ in groups]
-    run_each(
-        [each for each in groups if not filesystem.exists(paths[each[0]])], words.write_candidates
-    )
+    missing = [each for each in groups if not filesystem.exists(paths[each[0]])]
+    run_each(missing, words.write_candidates)
     table = TokenTable.from_items([])
     for path in paths:
         table = concatenate_tables([table, read_packed(TokenTable, path)])

@@ -113,9 +113,7 @@ class UnigramOptions(LearningOptions):
         default=16,
     )
     hard_vocab_limit: bool = _option(
-        'refuse a text that gives fewer entries than --vocab-size (default: on)',
-        None,
-        default=True,
+        'refuse a text that gives fewer entries than --vocab-size (default: on)', None, default=True
     )
     learner: Learner = option(
         'memory: in this process; beam: on the workers; auto: in memory where it fits (default: auto)',
@@ -163,9 +161,7 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
         default=(),
     )
     byte_fallback: bool = _option(
-        'spell unknown characters by 256 entries for bytes',
-        None,
-        default=False,
+        'spell unknown characters by 256 entries for bytes', None, default=False
     )
 
     def __post_init__(self) -> None:

@@ -179,7 +179,7 @@ def find_among(
         cut = pick_strings(words.letters, positions, sizes)
         parts.append((cut, words.counts[of_word], words.are_last[of_word]))
     text, counts, are_last = (read_only(np.concatenate(column)) for column in zip(*parts))
-    suffixes, entries = Words(text, counts, are_last, words.last), entries_of(starts_of(text)[:-1])
+    suffixes, entries = Words(text, counts, are_last, words.last), entries_of(text)
     return text, find_candidates(suffixes, letters, longest, entries).best(most)
 
 

@@ -64,12 +64,13 @@ def starts_of(letters: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.append(True, letters == 0))
 
 
-def entries_of(positions: np.ndarray) -> np.ndarray:
-    """Returns int64 entries of strings at these positions, with their numbers."""
-    if len(positions) and int(positions[-1]) > _POSITION:
+def entries_of(letters: np.ndarray) -> np.ndarray:
+    """Returns int64 entries of strings that are one after another, with their numbers."""
+    if len(letters) > _POSITION:
         raise InputError(
             'the words have more than 2^32 characters; learn from a sample of the rows'
         )
+    positions = starts_of(letters)[:-1]
     return np.arange(len(positions), dtype=np.int64) << POSITION_BITS | positions
 
 

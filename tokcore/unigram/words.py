@@ -12,14 +12,7 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.unicode import CODE_POINTS, next_character
-from tokcore.unigram.strings import (
-    POSITION_BITS,
-    Strings,
-    entries_of,
-    position_of,
-    sort_strings,
-    starts_of,
-)
+from tokcore.unigram.strings import POSITION_BITS, Strings, entries_of, position_of, sort_strings
 
 WORD_START, RARE, META_NAME = '\u2581', '\u2585', '\x1f'
 """Characters with a meaning: a space, a character beyond the coverage, and the name of a meta piece."""
@@ -68,7 +61,7 @@ def rank_words(words: Words, alphabet_size: int, shards: int) -> list[Strings]:
     """Adds up equal words, and deals them by count, descending, and bytes to shards in turn."""
     letters, counts = words.letters, words.counts
     del words
-    entries, common = entries_of(starts_of(letters)[:-1]), np.zeros(len(counts), np.int32)
+    entries, common = entries_of(letters), np.zeros(len(counts), np.int32)
     sort_strings(letters, alphabet_size, len(letters), entries, common)
     sums = np.zeros(len(counts), np.int64)
     different = _add_up(letters, counts, common, entries, sums)
@@ -77,10 +70,8 @@ def rank_words(words: Words, alphabet_size: int, shards: int) -> list[Strings]:
     order = np.argsort(-sums, kind='stable')
     entries, sums = entries[order], sums[order].astype(np.float32)
     del order
-    return [
-        Strings.of(letters, entries[shard::shards].copy(), sums[shard::shards].copy())
-        for shard in range(shards)
-    ]
+    parts = [(entries[shard::shards].copy(), sums[shard::shards].copy()) for shard in range(shards)]
+    return [Strings.of(letters, *part) for part in parts]
 
 
 def count_characters(words: TokenTable) -> np.ndarray:
