@@ -130,9 +130,8 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     file_suffix = 'model'
     options = UnigramOptions
     beam_learner = 'pipelines.learning.unigram_on_beam:search_on_beam'
-    # Words, their letters twice and their order while they are ranked: 10. Pieces, 120 bytes each: 6 where there are
-    # fewer than a million. 14 were measured on 10 MB of distinct words, 10 on 28 MB.
-    learner_bytes_per_character = 16
+    # Words as tokens and in letters, or ranked: 4. Pieces, 80 bytes each: 6 where there are fewer than a million.
+    learner_bytes_per_character = 10
     learner_steps = 'steps'
     counts_last_word = True
     refused_options = _REFUSED

@@ -1,7 +1,10 @@
 """The Unigram learner in memory: from words to pieces and scores, bit for bit as SentencePiece 0.2.3.
 
-`plain_iteration` shows the algorithm on strings. Here words and pieces are arrays of letters, and a trie of
-the pieces lists the edges of a word's lattice.
+`plain_iteration` shows the algorithm on strings. Here words and pieces are arrays of letters, and a trie of the
+pieces lists the edges of a word's lattice.
+
+Memory for a word of n letters: 2n + 9 bytes and what is sorted while the first pieces are found, 2n + 38 while
+words are ranked, and then a byte or two for each letter and 5 more.
 """
 
 import math
@@ -73,11 +76,9 @@ Report = Callable[[int, int], None]
 
 
 def learn_pieces(
-    table: TokenTable,
-    rules: PieceRules,
-    max_workers: int = 1,
+    table: TokenTable, rules: PieceRules, max_workers: int = 1,
     report: Report = lambda done, total: None,
-) -> list[tuple[str, np.float32]]:
+) -> list[tuple[str, np.float32]]:  # fmt: skip
     """Returns the pieces, with their scores, that SentencePiece's trainer writes, without meta pieces.
 
     Args:
@@ -108,13 +109,10 @@ def learn_pieces(
 
 
 def learn_from_seeds(
-    pieces: Pieces,
-    alphabet: Alphabet,
-    rules: PieceRules,
+    pieces: Pieces, alphabet: Alphabet, rules: PieceRules,
     sum_step: Callable[[int, Pieces, PieceTrie], np.ndarray],
-    step: int = 0,
-    report: Report = lambda done, total: None,
-) -> list[tuple[str, np.float32]]:
+    step: int = 0, report: Report = lambda done, total: None,
+) -> list[tuple[str, np.float32]]:  # fmt: skip
     """Improves and prunes pieces until they are few enough.
 
     Args:
