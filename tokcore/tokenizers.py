@@ -47,7 +47,6 @@ from tokcore.encoding.tokenizer import (
 from tokcore.encoding.vocabulary import NO_TEMPLATE, Vocabulary, read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_fields, split_keywords
-from tokcore.learn import count_tokens, learn_from_table, learning_of, vocabulary_files
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names, schemes_of_file
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.alignment import Span
@@ -428,6 +427,8 @@ def learn_wordpiece_vocabulary(
         >>> len(vocabulary.pieces), vocabulary.pieces[:5]
         (247, ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'))
     """
+    from tokcore.learn import count_tokens  # which takes a quarter of a second to import
+
     options = WordPieceOptions(
         vocab_size=vocab_size, special_tokens=tuple(special_tokens), **learning
     )
@@ -463,6 +464,8 @@ def learn_vocabulary(
         >>> tokenizer.tokenize('Spring came late.')
         ['S', 'p', 'r', 'ing', 'Ġc', 'ame', 'Ġl', 'ate', '.']
     """
+    from tokcore.learn import count_tokens, learn_from_table, learning_of, vocabulary_files
+
     chosen_scheme, learning = learning_of(scheme, options, 'learn_vocabulary')
     files = list(paths)
     if isinstance(source, TokenTable):

@@ -21,14 +21,14 @@ from .rows import all_rows
 from .scale import FULL, SMOKE, Scale
 
 _EPILOG = """\
-Texts are those of ../shared/corpora if there, else generated. Peers come with the extra `bench`
-(Tensor2Tensor: pip install --no-deps tensor2tensor==1.15.7 six; with PyTorch, mosaicml-streaming and
-litdata); one that is not installed is reported as missing. kitoken and other versions of
-tokenizers are installed into the scratch folder. A ratio is a peer's time divided by ours. A peer that needs over 20 seconds is
-compared once, on 20 MB. Vocabularies that Tensor2Tensor builds in its searches for both sizes it
-builds once, and they count for both. Rows that compare what one core does are measured two at a
-time, each on a core of its own; --lanes 1 measures them one by one. Rows that say "extra" in --list
-are measured only if named.
+The texts are those of ../shared/corpora, or generated if that folder does not exist. Peers come with the
+extra `bench` (Tensor2Tensor: pip install --no-deps tensor2tensor==1.15.7 six; with PyTorch,
+mosaicml-streaming and litdata); one that is not installed is reported as missing. kitoken and other
+versions of tokenizers are installed into the scratch folder. A ratio is a peer's time divided by ours. A
+peer that needs over 20 seconds is compared once, on 20 MB. Tensor2Tensor builds a vocabulary that both
+of its searches need once, and its time counts for both. Rows that compare what one core does are
+measured two at a time, each on its own core; --lanes 1 measures them one by one. Rows that say "extra"
+in --list are measured only if named.
 """
 
 _LANES = 2  # more would share caches and memory with too many
@@ -77,9 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows = revisions.without_peers(rows)
         if options.against:
             try:
-                root = revisions.root_of(options.against)
+                root = revisions.packages_of(options.against)
             except revisions.MissingRevisionError as error:
-                print(f'{options.against} cannot be had: {error}', file=sys.stderr)
+                print(f'{options.against} is not available: {error}', file=sys.stderr)
                 return 2
             rows = revisions.against(rows, options.against, root)
         runs = 1 if options.smoke else options.runs

@@ -1,7 +1,7 @@
 """Interleaved runs of a row's contenders, and the ratios of their medians.
 
-Interleaved, so that what slows the machine down for a while slows all of them. A peer that takes
-too long is compared on a sample of the text, in one run.
+Runs are interleaved so that whatever slows the machine down for a while slows all contenders. A peer
+that takes too long is compared by one run on a sample of the text.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ SAMPLE_BYTES = 20_000_000
 
 @dataclass(frozen=True)
 class Figure:
-    """A contender's median, and where it comes from."""
+    """A contender's median time, and the runs that it comes from."""
 
     label: str
     seconds: float | None
@@ -33,7 +33,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Comparison:
-    """This project's figure and a peer's, on the same text; without a peer, the figure alone."""
+    """Our figure and a peer's on the same text, or only ours."""
 
     ours: Figure
     peer: Figure | None
@@ -43,9 +43,9 @@ class Comparison:
 
     @property
     def ratio(self) -> float | None:
-        """How many times as long the peer takes, or as much of a fact; None without two figures.
+        """The peer's time, or fact, divided by ours; None if one is missing or not positive.
 
-        A time above start-up may come out below zero where there is next to nothing to do.
+        A time above start-up can be negative if the command has almost nothing to do.
         """
         ours, theirs = (self._figure(each) for each in (self.ours, self.peer))
         if ours is None or theirs is None or min(ours, theirs) <= 0:
@@ -53,13 +53,13 @@ class Comparison:
         return theirs / ours
 
     def _figure(self, figure: Figure | None) -> float | None:
-        if figure is None or self.ratio_of is None:
-            return figure.seconds if figure else None
-        return figure.facts.get(self.ratio_of)
+        if figure is None:
+            return None
+        return figure.seconds if self.ratio_of is None else figure.facts.get(self.ratio_of)
 
     @property
     def agrees(self) -> bool | None:
-        """Whether both results are the same; None where they are not comparable."""
+        """Whether both results are the same; None if they are not comparable."""
         if self.peer is None:
             return None
         both = self.ours.facts.get('digest'), self.peer.facts.get('digest')
@@ -68,7 +68,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class RowResult:
-    """What came out of a row."""
+    """The comparisons of a row, and notes about its inputs."""
 
     row: Row
     comparisons: tuple[Comparison, ...]
@@ -76,7 +76,7 @@ class RowResult:
 
 
 def prepare(row: Row, materials: Materials) -> None:
-    """Makes all that a row's contenders may need; what cannot be had, `measure` reports."""
+    """Makes the inputs that a row's contenders may need; `measure` reports those that fail."""
     for limit in (None, SAMPLE_BYTES) if row.patience == 'sample' else (None,):
         inputs = Inputs(materials, row.corpus, row.name, limit)
         for contender in (row.ours, *row.peers):
@@ -85,9 +85,9 @@ def prepare(row: Row, materials: Materials) -> None:
 
 
 def measure(row: Row, materials: Materials, runs: int, lane: int = 0) -> RowResult:
-    """Runs a row: `runs` rounds, fewer for a row that asks for fewer, if that is the default.
+    """Runs a row for `runs` rounds; by default, for fewer if the row asks for fewer.
 
-    `lane` tells the cores of rows measured at once apart; see `running.run_task`.
+    Rows that run at the same time have different lanes, and so different cores.
     """
     inputs = Inputs(materials, row.corpus, row.name)
     if runs <= DEFAULT_RUNS:
@@ -133,9 +133,9 @@ def _run(contender: Contender, inputs: Inputs, lane: int, limit: float | None = 
     except LookupError as error:
         return Run(problem=str(error.args[0]))
     output = Path(options['output']) if 'output' in options else None
-    _remove(output)  # of a benchmark that was killed, in a scratch folder that is kept
+    _remove(output)  # left by a benchmark that was killed, if the scratch folder is kept
     run = run_task(contender.task, options, contender.cores, lane, limit, contender.root)
-    _remove(output)  # a run that failed or was ended leaves it
+    _remove(output)  # left by a run that failed or was stopped
     return run
 
 

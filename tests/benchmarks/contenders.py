@@ -1,4 +1,4 @@
-"""What is measured: a row is one task, and who does it."""
+"""Rows of the table: each is one task and the contenders that do it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,20 +17,19 @@ class Contender:
 
     label: str
     task: str
-    """`module:function` below this package; see `task_process`."""
+    """`module:function` in this package; see `task_process`."""
     options: Callable[[Inputs], dict]
-    """The function's keyword arguments, made when the row is run."""
+    """Returns the function's keyword arguments when the row runs."""
     cores: int | None = None
     """The cores it may run on; None for all."""
     against: str | None = None
-    """The contender of the same row that it is compared with, if not with the first."""
+    """The contender of the row that it is compared with; None for ours."""
     root: Path | None = None
-    """The folder of the revision whose code does it; None for this one's."""
+    """The folder with the revision that runs; None for this one."""
 
 
 Patience = Literal['sample', 'once', 'wait']
-"""What is done about a slow peer: a single run on a sample of the text, a single run on the whole
-input, or all runs however long they take."""
+"""How a slow peer runs: once on a sample of the text, once on the whole input, or in all rounds."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +46,11 @@ class Row:
     runs: int = DEFAULT_RUNS
     patience: Patience = 'sample'
     size: float | None = None
-    """Where it is a point of a curve: its place on the axis, in MB or millions of tokens."""
+    """MB or millions of tokens, for a row that is a point of a curve."""
     ratio_of: str | None = None
-    """The reported fact whose ratio is taken, in place of that of the times."""
+    """The reported fact that is compared; None for the time."""
     is_extra: bool = False
-    """Measured only if asked for by name: long, or another row's task on another text."""
+    """Measured only if named, because it takes long or repeats another row's task on another text."""
 
     @property
     def group(self) -> str:
@@ -59,7 +58,7 @@ class Row:
 
 
 Peer = tuple[str, float | None] | tuple[str, float | None, Mapping[str, object]]
-"""A task, the least ratio wanted if there is one, and options of this peer alone."""
+"""A task, the least ratio wanted or None, and options for this peer only."""
 
 
 def one_core_row(
@@ -70,9 +69,9 @@ def one_core_row(
     peers: Mapping[str, Peer],
     **rest: Any,
 ) -> Row:
-    """Returns a row of contenders on one core each, which take the options of ours.
+    """Returns a row whose contenders have one core each and take the options of ours.
 
-    An option of one peer alone may be a function of the inputs. `rest` are fields of the row.
+    An option for one peer may be a function of the inputs. `rest` are fields of the row.
     """
     task, options = ours
 

@@ -1,8 +1,9 @@
-"""What contenders are given: texts, counts, vocabularies and the peers' models, each made once."""
+"""The files that contenders take: texts, counts, vocabularies and models, each made once."""
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,15 +31,15 @@ from .stages.counting import count_blocks, search
 from .stages.formats import write_as
 from .stages.wordpieces import count_words
 
-_MODEL_BYTES = 20_000_000  # of text that the peers' encoders are trained on, outside of any clock
+_MODEL_BYTES = 20_000_000  # text that the peers' models are trained on, which is not timed
 
 
 class Materials:
-    """Files derived from the corpora, made in the scratch folder when they are first asked for."""
+    """Files in the scratch folder, made from the corpora when a row first needs them."""
 
     def __init__(self, corpora: Corpora):
         self.corpora = corpora
-        self._missing: dict[str, str] = {}
+        self._missing: dict[str, LookupError] = {}
         self._searches: dict[tuple[str, int, int], SearchResult] = {}
         self._warmed: set[tuple[str, ...]] = set()
         self._new = tempfile.TemporaryDirectory(prefix='new-', dir=corpora.scratch)
@@ -64,11 +65,11 @@ class Materials:
                 table = whole.pick(np.arange(0, len(whole), every))
             path.write_bytes(table.to_bytes())
 
-        return self._made(f'{name}.every{every}.counts', make)
+        return self.cached(f'{name}.every{every}.counts', make)
 
     def as_format(self, name: str, kind: str, limit: int | None) -> Path:
         """Returns the lines of a corpus, or of a sample, as a file of a format."""
-        return self._made(
+        return self.cached(
             f'{name}.{limit}.{kind}',
             lambda path: write_as(kind, self.corpora.path(name, limit), path),
         )
@@ -80,10 +81,10 @@ class Materials:
             table = count_words(text_blocks(self.corpora.path(name).read_bytes())).sorted()
             path.write_bytes(table.pick(np.arange(0, len(table), every)).to_bytes())
 
-        return self._made(f'{name}.every{every}.words', make)
+        return self.cached(f'{name}.every{every}.words', make)
 
     def counts_of_beginning(self, name: str, size: int) -> Path:
-        """Returns the token table of a corpus's first bytes, its alphanumeric tokens alone."""
+        """Returns the token table of a corpus's first bytes, with only alphanumeric tokens."""
 
         def make(path: Path) -> None:
             text = self.corpora.beginning(name, size).read_bytes()
@@ -91,10 +92,10 @@ class Materials:
             words = TokenTable.from_items(item for item in items if item[0].isalnum())
             path.write_bytes(words.to_bytes())
 
-        return self._made(f'{name}.first{size}.counts', make)
+        return self.cached(f'{name}.first{size}.counts', make)
 
     def search(self, name: str, every: int, size: int) -> SearchResult:
-        """Returns what the search of the original, limits included, gives on a table."""
+        """Returns the vocabulary that the original's search finds for a table, within its limits."""
         key = name, every, size
         if key not in self._searches:
             table = TokenTable.from_bytes(self.counts(name, every).read_bytes())
@@ -107,7 +108,7 @@ class Materials:
         def make(path: Path) -> None:
             path.write_bytes(dump_vocabulary(self.search(name, 1, size).subtokens))
 
-        return self._made(f'{name}.{size}.subwords', make)
+        return self.cached(f'{name}.{size}.subwords', make)
 
     def word_dataset(self, size: int) -> dict[str, str]:
         """Returns the folder of pairs encoded as whole words, and their texts and vocabulary."""
@@ -137,31 +138,36 @@ class Materials:
             encoded = vocabulary.row_encoder().encode_side(rows.sides[0], after=[EOS_ID])
             np.savez(path, ids=encoded.ids, offsets=encoded.offsets, places=rows.offsets)
 
-        return self._made(f'{name}.{limit}.{size}.npz', make)
+        return self.cached(f'{name}.{limit}.{size}.npz', make)
+
+    def halves(self, name: str) -> list[Path]:
+        """Returns the first and the last lines of a corpus, each about half of its bytes."""
+        whole = self.corpora.path(name)
+        first = self.corpora.beginning(name, whole.stat().st_size // 2)
+
+        def make(path: Path) -> None:
+            with open(whole, 'rb') as lines, open(path, 'wb') as rest:
+                lines.seek(first.stat().st_size)
+                shutil.copyfileobj(lines, rest, 1 << 20)
+
+        return [first, self.cached(f'{name}.second-half.txt', make)]
 
     def model(self, task: str, name: str, size: int) -> Path:
         """Returns a peer's model, trained by its task on a sample of the corpus.
 
-        Raises LookupError, saying why, if it cannot be had.
+        Raises LookupError, with the reason, if the task fails.
         """
-        key = f'{name}.{size}.{task.replace(":", "-")}.model'
-        if key in self._missing:
-            raise LookupError(self._missing[key])
-
-        def make(path: Path) -> None:
-            text = str(self.corpora.path(name, _MODEL_BYTES))
-            options = {'text': text, 'vocabulary_size': size, 'model': str(path)}
-            run = running.run_task(task, options, cores=None)
-            if run.problem:
-                self._missing[key] = run.problem
-                raise LookupError(run.problem)
-
-        return self._made(key, make)
+        text = str(self.corpora.path(name, _MODEL_BYTES))
+        options = {'text': text, 'vocabulary_size': size}
+        return self.cached(
+            f'{name}.{size}.{task.replace(":", "-")}.model',
+            lambda path: _run(task, {**options, 'model': str(path)}),
+        )
 
     def packages(self, requirement: str) -> Path:
-        """Returns a folder with a version of a package that excludes the one installed.
+        """Returns a folder with another version of a package than the environment has.
 
-        Raises LookupError if it cannot be had.
+        Raises LookupError if it cannot be installed.
         """
 
         def make(path: Path) -> None:
@@ -171,45 +177,57 @@ class Materials:
             if process.returncode:
                 raise LookupError(f'missing: {requirement} cannot be installed')
 
-        return self._made(re.sub(r'[^\w.]+', '-', requirement), make)
+        return self.cached(re.sub(r'[^\w.]+', '-', requirement), make)
 
     def tokenizer_file(self, place: tokenizer_files.Place) -> Path:
         """Returns a file of a trained model.
 
-        Raises LookupError if it is not in the cache of the tests.
+        Raises LookupError if the tests have not fetched it.
         """
         name = f'{place.package}.{place.member}'.replace('/', '-')
-        return self._made(name, lambda path: path.write_bytes(tokenizer_files.stored(place)))
+        return self.cached(name, lambda path: path.write_bytes(tokenizer_files.stored(place)))
 
     def converted(self, place: tokenizer_files.Place) -> Path:
         """Returns the tokenizer.json that gigatoken makes of a SentencePiece model.
 
-        Raises LookupError if it cannot be had.
+        Raises LookupError, with the reason, if gigatoken fails.
         """
         model = self.tokenizer_file(place)
-
-        def make(path: Path) -> None:
-            options = {'model': str(model), 'output': str(path)}
-            run = running.run_task('peers.encoders:convert', options, cores=None)
-            if run.problem:
-                raise LookupError(run.problem)
-
-        return self._made(f'{model.name}.json', make)
+        return self.cached(
+            f'{model.name}.json',
+            lambda path: _run('peers.encoders:convert', {'model': str(model), 'output': str(path)}),
+        )
 
     def warm_up(self, task: str, options: Mapping[str, Any]) -> None:
-        """Runs a command's task, unless that command was: what it compiles stays compiled."""
+        """Runs the task of a command once, so that its kernels are compiled."""
         command = tuple(options['arguments'])
         if command not in self._warmed:
             running.run_task(task, options, cores=None)
             self._warmed.add(command)
 
-    def _made(self, name: str, make: Callable[[Path], None]) -> Path:
+    def cached(self, name: str, make: Callable[[Path], object]) -> Path:
+        """Returns a path in the scratch folder, which `make` writes if it does not exist.
+
+        If `make` raises LookupError, so does each later call.
+        """
         path = self.scratch / name
+        if name in self._missing:
+            raise self._missing[name]
         if not path.exists():
             part = path.with_name('part.' + name)
-            make(part)
+            try:
+                make(part)
+            except LookupError as error:
+                self._missing[name] = error
+                raise
             part.rename(path)
         return path
+
+
+def _run(task: str, options: Mapping[str, Any]) -> None:
+    run = running.run_task(task, options, cores=None)
+    if run.problem:
+        raise LookupError(run.problem)
 
 
 def _write_shards(folder: Path, rows: int) -> None:
@@ -219,9 +237,9 @@ def _write_shards(folder: Path, rows: int) -> None:
     files: list[dict] = []
     for number in range(100):
         name = f'many-train-{number:05d}-of-00100'
-        (folder / name).unlink(missing_ok=True)  # of a benchmark that was killed
+        (folder / name).unlink(missing_ok=True)  # left by a benchmark that was killed
         if number:
-            os.link(folder / files[0]['name'], folder / name)  # all hold the same
+            os.link(folder / files[0]['name'], folder / name)  # all have the same content
         else:
             (folder / name).write_bytes(data)
         crc32c = f'{google_crc32c.value(data):08x}'
@@ -283,9 +301,9 @@ class Inputs:
         return str(self.materials.model(task, self.corpus, size))
 
     def reachable_target(self, every: int, size: int) -> int:
-        """Returns a target that a sampled table reaches within 1 %: this, or what it gives."""
+        """Returns the target, or the size that a sampled table gives if that is over 1 % off."""
         if every == 1:
-            return size  # the original is asked for what its users ask it for
+            return size  # what users ask the original for
         result = self.materials.search(self.corpus, every, size)
         reached = len(result.subtokens)
         if abs(reached - size) * 100 < size:

@@ -1,8 +1,7 @@
-"""Rows measured side by side, each on a core of its own.
+"""Rows measured at the same time, each on its own core.
 
-Half of the table is Tensor2Tensor at work on one core. A row that compares contenders on one core
-has a neighbour, which its contenders, taking turns, have alike; all other rows have the machine to
-themselves.
+A row whose contenders all run on one core shares the machine with another such row; that slows all
+of its contenders alike, because they take turns. All other rows have the machine to themselves.
 """
 
 import queue
@@ -17,10 +16,10 @@ from .inputs import Materials
 def measure_rows(
     rows: Sequence[Row], materials: Materials, runs: int, lanes: int
 ) -> Iterator[RowResult]:
-    """Yields the rows' results as they come, those of one core first, up to `lanes` at a time."""
-    narrow = [row for row in rows if lanes > 1 and _compares_on_one_core(row)]
-    for row in narrow:
-        prepare(row, materials)  # what is made beside a run slows it down
+    """Yields the rows' results as they finish: first those of one core, up to `lanes` at a time."""
+    one_core = [row for row in rows if lanes > 1 and _runs_on_one_core(row)]
+    for row in one_core:
+        prepare(row, materials)  # in advance: making inputs would slow down the row next to it
     free: queue.SimpleQueue[int] = queue.SimpleQueue()
     for lane in range(lanes):
         free.put(lane)
@@ -33,7 +32,7 @@ def measure_rows(
             free.put(lane)
 
     with ThreadPoolExecutor(lanes) as pool:
-        calls = [pool.submit(measured, row) for row in narrow]
+        calls = [pool.submit(measured, row) for row in one_core]
         try:
             for call in as_completed(calls):
                 yield call.result()
@@ -41,9 +40,9 @@ def measure_rows(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     for row in rows:
-        if row not in narrow:
+        if row not in one_core:
             yield measure(row, materials, runs)
 
 
-def _compares_on_one_core(row: Row) -> bool:
+def _runs_on_one_core(row: Row) -> bool:
     return bool(row.peers) and all(each.cores == 1 for each in (row.ours, *row.peers))

@@ -1,8 +1,8 @@
-"""What this machine allows, and each stage of `build` next to it.
+"""Each stage of `build`, next to what this machine allows.
 
-A limit is the time of the least that a stage has to do, such as reading each byte of its text once, and
-looking each token up in a table. Stages are above a text of a kilobyte, so that what each command pays once
-is not in them.
+A limit is the time for the least that a stage has to do, such as to read each byte of its text once and
+to look each token up in a table. The time that a stage takes for a kilobyte of text is subtracted, since
+every command pays it once.
 """
 
 import functools
@@ -35,22 +35,22 @@ from .stages.blocks import text_blocks
 
 _PIECE = 1 << 20
 _TABLES = {'near-look-up': 256 << 10, 'look-up': 8 << 20, 'far-look-up': 256 << 20}
-"""Bytes of a hash table in each of L2, L3 and memory; the encoder's cache of tokens has 8 MiB."""
+"""Bytes of a hash table in L2, in L3 and in memory; the encoder's cache of tokens has 8 MiB."""
 
 _ROUNDS = 5
 
 _AHEAD = 32
-"""Look-ups between prefetching a line and reading it."""
+"""A cache line is prefetched so many look-ups before it is read."""
 
 _LEAST_SHARE = 0.005
-"""Of a phase: what takes less is in the rest."""
+"""Stages that take a smaller share of their phase are added to "the rest"."""
 
 Limits = Mapping[str, float]
-"""Nanoseconds a byte, or a look-up."""
+"""Nanoseconds for a byte, or for a look-up."""
 
 
 def machine_limits(folder: Path, size: int) -> Limits:
-    """Measures what this machine allows on `size` bytes; files are in the folder."""
+    """Measures what this machine allows on `size` bytes, with a file in the folder."""
     source, target = np.arange(size // 8, dtype=np.uint64), np.empty(size // 8, np.uint64)
     pieces = [source.view(np.uint8)[start : start + _PIECE] for start in range(0, size, _PIECE)]
     path, digest, room = folder / 'limits.bytes', hashlib.sha256(), memoryview(bytearray(_PIECE))
@@ -71,7 +71,7 @@ def machine_limits(folder: Path, size: int) -> Limits:
         'first-copy': _least(lambda: source.copy()) / size,
         'crc32c': _least(lambda: [google_crc32c.value(piece) for piece in pieces]) / size,
         'sha256': _least(lambda: [digest.update(piece) for piece in pieces]) / size,
-        'write': _least(write, path.unlink) / size,
+        'write': _least(write, lambda: path.unlink(missing_ok=True)) / size,
         'read': _least(read) / size,
     }
     path.unlink()
@@ -83,21 +83,20 @@ def machine_limits(folder: Path, size: int) -> Limits:
     return limits
 
 
-def _least(work: Callable[[], object], undo: Callable[[], object] = lambda: None) -> float:
+def _least(work: Callable[[], object], prepare: Callable[[], object] = lambda: None) -> float:
     """Returns the nanoseconds of processor time of the fastest round."""
     rounds = []
-    for number in range(_ROUNDS):
+    for _ in range(_ROUNDS):
+        prepare()
         began = time.thread_time_ns()
         work()
         rounds.append(time.thread_time_ns() - began)
-        if number < _ROUNDS - 1:
-            undo()
     return min(rounds)
 
 
 @kernel_without_allocation
 def _look_up(table, times):
-    """Looks up keys that are all over a table of cache lines, prefetched as the encoder does it."""
+    """Looks up keys scattered over a table of cache lines, with the encoder's prefetching."""
     mask, found, rows = np.uint64(len(table) - 1), 0, np.uint64(_AHEAD)
     for key in range(np.uint64(times)):
         prefetch(table, (_row_of(key + rows) & mask) * np.uint64(table.shape[1]))
@@ -112,7 +111,7 @@ def _row_of(key):
 
 
 def encoding_parts(text: bytes, vocabulary: str) -> dict[str, float]:
-    """Returns the seconds of each part of `encode_rows`, by leaving out more and more of it."""
+    """Returns the seconds of each part of `encode_rows`: the whole minus what runs without the part."""
     encoder = SubwordTextEncoder.load(vocabulary).row_encoder()
     surround, seconds = Surround.of([], [1]), np.zeros(4)
     blocks = text_blocks(text)
@@ -142,7 +141,7 @@ def encoding_parts(text: bytes, vocabulary: str) -> dict[str, float]:
 
 @kernel_without_allocation
 def _encode_in_part(rows, surround, pre_tokenizer, cache, tokens, out, parts):
-    """Does as `encode_rows` without segmenting; without writing ids if `parts` < 2, without look-ups if < 1."""
+    """Finds tokens as `encode_rows` does, looks them up if `parts` >= 1, and writes their ids if >= 2."""
     row, position, used = 0, -1, out.used
     while row < len(rows.starts):
         done = row
@@ -178,7 +177,7 @@ def print_limits(scratch: Path, scale: Scale) -> None:
 def _stage_lines(
     text: Path, small: Path, output: Path, scale: Scale, limits: Limits
 ) -> Iterator[tuple[str, str, str, str]]:
-    _build(small, output, scale.large_vocabulary)  # loads what a process loads once
+    _build(small, output, scale.large_vocabulary)  # loads kernels, which a process does once
     start_up, timer = StageTimer(), StageTimer()
     with start_up.timing():
         _build(small, output, scale.large_vocabulary)
@@ -201,13 +200,13 @@ def _stage_lines(
             least = sum(limits[limit] * units.get(unit, 0) for limit, unit in stage.needs)
             yield _line(stage.name, seconds / units['text'], least / units['text'])
             if stage.name == 'text to ids':
-                for part, seconds in parts.items():
-                    yield _line(f'- {part}', seconds / units['text'])
+                for part, part_seconds in parts.items():
+                    yield _line(f'- {part}', part_seconds / units['text'])
         yield _line('the rest', whole / units['text'])
 
 
 def _units(dataset: Path, manifest: Mapping[str, Any]) -> dict[str, int]:
-    """Returns how many there are of what stages need: bytes, but for tokens and rows."""
+    """Returns the amounts that limits are multiplied by: tokens, rows, and bytes of everything else."""
     counted = json.loads((dataset / 'counts' / 'tokbeam.json').read_text())
     rows, shards = (sum(file[each] for file in manifest['files']) for each in ('rows', 'bytes'))
     indexes = [dataset / file['name'] for file in manifest['index'] if 'rows' in file]

@@ -7,7 +7,7 @@ from .comparing import RowResult
 
 
 def plot_sizes(path: Path, results: Sequence[RowResult]) -> bool:
-    """Draws the curves that have two points or more; says whether there were any.
+    """Draws the curves with two points or more; returns whether there were any.
 
     Raises ImportError without matplotlib, which the extra `bench` installs.
     """
@@ -35,7 +35,7 @@ def plot_sizes(path: Path, results: Sequence[RowResult]) -> bool:
 
 
 def _curves(results: Sequence[RowResult]) -> dict[str, list[tuple[float, float, float]]]:
-    """Returns by the curve's name its (size, seconds, MB of memory)."""
+    """Returns the points of each curve as (size, seconds, MB of memory), by name."""
     curves: dict[str, list[tuple[float, float, float]]] = {}
     for result in results:
         ours = result.comparisons[0].ours

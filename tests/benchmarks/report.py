@@ -23,7 +23,7 @@ _PACKAGES = (
 _NOT_BY_BYTES = (
     'start-up', 'search', 'wordpiece', 'shuffled', 'sizes', 'open', 'row', 'rows',
 )  # fmt: skip
-"""Groups whose time is not that of the whole text."""
+"""Groups whose time is not for the whole text, so that they have no speed."""
 
 _HEAD = (
     f'{"row":<28} {"ours":>10} {"MB/s":>7} {"memory":>8}  {"peer":<34} {"theirs":>10} {"ratio":>8}'
@@ -31,12 +31,12 @@ _HEAD = (
 
 
 def table_head() -> str:
-    """Returns the line over the table."""
+    """Returns the head of the table."""
     return f'{_HEAD}  remarks\n{"-" * (len(_HEAD) + 9)}'
 
 
 def table_lines(result: RowResult) -> list[str]:
-    """Returns a row's lines: one for each peer."""
+    """Returns the lines of a row, one for each peer."""
     lines = []
     for number, comparison in enumerate(result.comparisons):
         ours, peer = comparison.ours, comparison.peer
@@ -66,7 +66,7 @@ def mean_lines(results: Sequence[RowResult]) -> list[str]:
 
 
 def revision_lines(ratio: SpeedRatio | None, revision: str) -> list[str]:
-    """Returns the lines that compare all rows with an earlier revision."""
+    """Returns lines that compare all rows with an earlier revision."""
     if ratio is None:
         return [f'no row has a ratio to {revision}']
     lines = [f'{revision} takes {ratio.mean:.3f} times as long, the mean of {ratio.rows} rows']
@@ -81,7 +81,7 @@ def write_json(
     seconds: float,
     cells: Sequence[Mapping[str, object]] = (),
 ) -> None:
-    """Writes everything measured, with the machine and the versions that it holds for."""
+    """Writes all figures, with the machine and the versions of packages."""
     document = {
         'date': time.strftime('%d %B %Y').lstrip('0'),
         'machine': _machine(),

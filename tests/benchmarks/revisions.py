@@ -1,64 +1,51 @@
-"""Rows against an earlier revision of this project, in place of peers or beside them."""
+"""Rows that compare with an earlier revision of this project."""
 
 import json
 import math
 import os
 import re
 import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-# What is shared with tests of other rooms; pytest finds it in the same way.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.earlier_revisions import MissingRevisionError, packages_of
 
-from earlier_revisions import MissingRevisionError, packages_of  # noqa: E402
-
-from .comparing import RowResult  # noqa: E402
-from .contenders import Contender, Row  # noqa: E402
-from .inputs import Inputs  # noqa: E402
+from .comparing import RowResult
+from .contenders import Contender, Row
+from .inputs import Inputs
 
 __all__ = [
     'MissingRevisionError',
     'SpeedRatio',
     'against',
-    'root_of',
+    'packages_of',
     'speed_ratio',
     'without_peers',
 ]
 
 _ALIKE = 0.93
-"""Below it a row is to be measured again, with more runs."""
+"""A row with a smaller ratio should be measured again, with more runs."""
 
 
 @dataclass(frozen=True)
 class SpeedRatio:
-    """How many times as long as today's an earlier revision takes."""
+    """The time of an earlier revision divided by the time of this one."""
 
     mean: float
     """Geometric, over the rows."""
     rows: int
     slower: tuple[tuple[str, float], ...]
-    """The rows in which today's is much slower, and their ratios."""
-
-
-def root_of(revision: str) -> Path:
-    """Returns a folder with a revision's code and its benchmark, run by this environment's Python.
-
-    Raises:
-        MissingRevisionError: it cannot be had here.
-    """
-    return packages_of(revision)
+    """The rows in which this revision is clearly slower, with their ratios."""
 
 
 def without_peers(rows: Sequence[Row]) -> list[Row]:
-    """Returns the rows with this project's contender alone."""
+    """Returns the rows without other contenders."""
     return [replace(row, peers=(), targets={}) for row in rows]
 
 
 def against(rows: Sequence[Row], revision: str, root: Path) -> list[Row]:
-    """Returns the rows with this project's contender as it was at a revision as one more peer."""
+    """Returns the rows with the earlier revision of our contender as one more peer."""
     return [
         replace(
             row,
@@ -70,7 +57,7 @@ def against(rows: Sequence[Row], revision: str, root: Path) -> list[Row]:
 
 
 def _at(ours: Contender, revision: str, root: Path) -> Contender:
-    """Returns this project's contender as it was at a revision, given what that can read."""
+    """Returns our contender at a revision, with a dataset that the revision can read."""
 
     def options(inputs: Inputs) -> dict:
         values = ours.options(inputs)
@@ -81,7 +68,7 @@ def _at(ours: Contender, revision: str, root: Path) -> Contender:
 
 
 def _dataset_for(root: Path, folder: Path) -> str:
-    """Returns a dataset whose manifest has the format number that a revision reads; else the same."""
+    """Returns the dataset, or a copy whose manifest has the format number that a revision reads."""
     numbers, before = root / 'tokcore/format_numbers.py', root / 'pipelines/artifacts/manifest.py'
     if numbers.exists():
         found = re.search(r'^DATASET = (\d+)', numbers.read_text(), re.MULTILINE)
@@ -99,7 +86,7 @@ def _dataset_for(root: Path, folder: Path) -> str:
 
 
 def speed_ratio(results: Sequence[RowResult], revision: str) -> SpeedRatio | None:
-    """Returns the ratios of all rows to the revision as one; None if no row has any."""
+    """Returns the mean of all ratios to the revision; None if no row has one."""
     ratios = {
         result.row.name: comparison.ratio
         for result in results

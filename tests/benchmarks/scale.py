@@ -40,7 +40,7 @@ class Scale:
 
 FULL = Scale()
 SMOKE = Scale(
-    small_vocabulary=1000,
+    small_vocabulary=3000,
     large_vocabulary=4096,
     chinese_vocabulary=3500,
     large_bytes=3_000_000,

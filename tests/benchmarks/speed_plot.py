@@ -1,14 +1,16 @@
-"""The README's plot, from measured figures; `tests.benchmarks.page` draws it.
+"""The README's plot, from the figures that `--output` writes for the rows `merges/*` and `bpe-ids/*`.
 
-The figures are those that `--output` writes of the rows `merges/*` and `bpe-ids/*`: for each contender
-the megabytes of text a second on one core, as geometric means over the corpora, of the medians of
-all rounds and of the slowest and the fastest ones.
+A bar is a contender's speed as geometric mean over the corpora, of the median round; its line goes
+from the mean of the slowest rounds to that of the fastest.
 """
 
 import json
-import math
 import statistics
 from pathlib import Path
+
+import numpy as np
+
+from .contenders import OURS
 
 _PANELS = {
     'merges': 'Learn 32,768 entries of byte-level BPE,\nfrom file to merges',
@@ -21,7 +23,7 @@ _PACKAGES = {
     'TensorFlow': 'tensorflow',
     'tf.data': 'tensorflow',
 }
-"""Of labels that are not the names of packages."""
+"""By the first word of a label, where that is not the name of the package."""
 
 
 def draw_speeds(figures: Path, plot: Path) -> None:
@@ -33,17 +35,13 @@ def draw_speeds(figures: Path, plot: Path) -> None:
 
     matplotlib.rcParams['svg.hashsalt'] = 'tokbeam'  # the same figures give the same file
     measured = json.loads(figures.read_text())
-    rows, versions = measured['rows'], measured['versions']
     figure, panels = pyplot.subplots(1, len(_PANELS), figsize=(9, 2.6))
     for axis, (group, title) in zip(panels, _PANELS.items(), strict=True):
-        speeds = sorted(_speeds(rows, versions, group).items(), key=lambda item: item[1])
-        labels = [label for label, _ in speeds]
-        values, slowest, fastest = zip(*(each for _, each in speeds), strict=True)
-        colors = ['#2a6fbb' if label == 'tokbeam' else '#b5bcc4' for label in labels]
-        ranges = [
-            [value - low for value, low in zip(values, slowest, strict=True)],
-            [high - value for value, high in zip(values, fastest, strict=True)],
-        ]
+        speeds = dict(sorted(_speeds(measured, group).items(), key=lambda item: item[1]))
+        labels = list(speeds)
+        values, slowest, fastest = map(np.array, zip(*speeds.values(), strict=True))
+        colors = ['#2a6fbb' if label == OURS else '#b5bcc4' for label in labels]
+        ranges = [values - slowest, fastest - values]
         bars = axis.barh(labels, values, color=colors, xerr=ranges, ecolor='#50565c')
         axis.bar_label(bars, [f'{value:.3g}' for value in values], padding=3)
         axis.set(xlim=(0, 1.15 * max(values)), xlabel='MB of text a second, one core')
@@ -54,36 +52,38 @@ def draw_speeds(figures: Path, plot: Path) -> None:
     pyplot.close(figure)
 
 
-def with_version(contender: dict, versions: dict[str, str]) -> str:
-    """Returns 'tokenizers 0.22.2, BPE' for 'tokenizers BPE', by the version that a run reported if any."""
-    label = contender['label']
-    package, _, kind = label.partition(' ')
-    version = contender['facts'].get('version') or versions.get(_PACKAGES.get(package, package))
-    if package == 'tokbeam' or version in (None, 'missing'):
+def labelled(contender: dict, versions: dict[str, str]) -> str:
+    """Returns a contender's label with the version that its run reported, or else that was installed."""
+    package, _, kind = contender['label'].partition(' ')
+    installed = None if kind[:1].isdigit() else versions.get(_PACKAGES.get(package, package))
+    return with_version(contender['label'], contender['facts'].get('version', installed))
+
+
+def with_version(label: str, version: str | None) -> str:
+    """Returns 'tokenizers 0.22.2, BPE' for 'tokenizers BPE', and 'tokenizers 1.0.0' for 'tokenizers 1.0'."""
+    if version in (None, 'missing'):
         return label
-    is_kind = kind and not kind[0].isdigit()
-    return f'{package} {version}' + (f', {kind}' if is_kind else '')
+    package, *kind = label.replace(',', '').split(' ', 1)
+    return ', '.join([f'{package} {version}', *(each for each in kind if not each[0].isdigit())])
 
 
-def _speeds(
-    rows: list[dict], versions: dict[str, str], group: str
-) -> dict[str, tuple[float, float, float]]:
-    """Returns the geometric means of each contender that was measured on every corpus."""
+def _speeds(measured: dict, group: str) -> dict[str, tuple[float, float, float]]:
+    """Returns the means of the median, slowest and fastest rounds; for contenders with all corpora."""
     speeds: dict[str, list[tuple[float, float, float]]] = {}
-    chosen = [row for row in rows if row['name'].startswith(f'{group}/')]
-    for row in chosen:
-        for position, comparison in enumerate(row['comparisons']):
-            contenders = [comparison['ours']] if position == 0 else []
-            for contender in [*contenders, comparison['peer']]:
-                if contender is not None and contender['median_seconds']:
+    rows = [row for row in measured['rows'] if row['name'].startswith(f'{group}/')]
+    for row in rows:
+        for number, comparison in enumerate(row['comparisons']):
+            contenders = {OURS: comparison['ours']} if number == 0 else {}
+            if peer := comparison['peer']:
+                contenders[labelled(peer, measured['versions'])] = peer
+            for label, contender in contenders.items():
+                if contender['median_seconds']:
                     rounds = contender['all_seconds']
-                    seconds = (contender['median_seconds'], max(rounds), min(rounds))
+                    seconds = contender['median_seconds'], max(rounds), min(rounds)
                     megabytes = comparison['text_bytes'] / 1e6
-                    label = with_version(contender, versions)
-                    speed = tuple(megabytes / each for each in seconds)
-                    speeds.setdefault(label, []).append(speed)
+                    speeds.setdefault(label, []).append(tuple(megabytes / each for each in seconds))
     return {
-        label: tuple(math.exp(statistics.fmean(map(math.log, each))) for each in zip(*values))
+        label: tuple(map(statistics.geometric_mean, zip(*values)))
         for label, values in speeds.items()
-        if len(values) == len(chosen)
+        if len(values) == len(rows)
     }

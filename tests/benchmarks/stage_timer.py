@@ -1,11 +1,11 @@
 """Times the stages of a command that runs in this process.
 
-The program has no timers, which would cost time. While a `StageTimer` times, wrapped functions replace
-those that do the work. Times are processor time of the thread, without the stages that a stage calls.
+The program has no timers, because they would cost time. While a `StageTimer` times, it replaces the
+functions of each stage by wrapped ones. A stage's time is processor time of the thread, without the
+stages that it calls.
 """
 
 import contextlib
-import functools
 import importlib
 import inspect
 import sys
@@ -14,6 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial, wraps
 from typing import Any
 from unittest import mock
 
@@ -54,21 +55,22 @@ read runs | read runs | tokcore.records.sorted_runs:_read_range
 write {} | write {} | pipelines.files.local:_FileInPieces.write
 SHA-256 of {} | sha256 {} | tokcore.reading.checking:Sums.add
 """
-"""Name | needs | functions. `{}` is the kind of file. A stage needs at least the time of some limits of the
-machine, each times a number of units, as in "copy records". Functions are `module:function` or
+"""Name | needs | functions. `{}` stands for a kind of file. A need is a limit of the machine and its
+unit: "copy records" is the time to copy the bytes of the records. Functions are `module:function` or
 `module:Class.method`."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A line of the table, with what it needs at least: (limit, unit) pairs, none if that is not known."""
+    """A line of the table."""
 
     name: str
     needs: tuple[tuple[str, str], ...]
+    """The least that it has to do, as (limit, unit) pairs; empty if that is not known."""
     functions: tuple[str, ...]
 
-    def named(self, file: str) -> 'Stage':
-        """Returns the stage of a file."""
+    def for_file(self, file: str) -> 'Stage':
+        """Returns the stage for a kind of file, in place of `{}`."""
         needs = tuple((limit, unit.format(file)) for limit, unit in self.needs)
         return Stage(self.name.format(file), needs, self.functions)
 
@@ -95,7 +97,7 @@ _FILES = {
     'pipelines.transforms.write_shards:IndexFile.add': 'indexes',
     'tokcore.corpus.stats:block_stats': 'text',
 }
-"""The kind of file that stages are about which these functions call."""
+"""Functions, and the kind of file that the stages within them work on."""
 
 _PHASES = {
     'pipelines.stages.build:count_folders': 'count',
@@ -112,43 +114,43 @@ class StageTimer:
         self.phases: dict[str, float] = defaultdict(float)
         self.stages: dict[tuple[str, Stage], float] = defaultdict(float)
         self.array_bytes: dict[tuple[str, Stage], int] = defaultdict(int)
-        """Of the arrays that the functions of a stage take."""
+        """Bytes of the arrays that the functions of a stage take."""
         self._phase = ''
         self._thread = threading.local()
 
     @contextlib.contextmanager
     def timing(self) -> Iterator[None]:
         """Times what runs in the block."""
-        replacements = [(name, self._timed, each) for each in STAGES for name in each.functions]
-        replacements += [(name, self._about, file) for name, file in _FILES.items()]
-        replacements += [(name, self._in_phase, phase) for name, phase in _PHASES.items()]
+        contexts = [
+            (name, partial(self._timed, each)) for each in STAGES for name in each.functions
+        ]
+        contexts += [(name, partial(self._with_file, file)) for name, file in _FILES.items()]
+        contexts += [(name, partial(self._in_phase, phase)) for name, phase in _PHASES.items()]
         with contextlib.ExitStack() as stack:
-            for name, around, what in replacements:
-                for patch in _patches(
-                    name, functools.partial(_wrapped, functools.partial(around, what))
-                ):
+            for name, context in contexts:
+                for patch in _patches(name, partial(_wrapped, context)):
                     stack.enter_context(patch)
             yield
 
     @contextlib.contextmanager
     def _timed(self, stage: Stage, arguments: Sequence[object]) -> Iterator[None]:
-        within = self._thread.__dict__.setdefault('within', [])
-        within.append(0)
+        calls = self._thread.__dict__.setdefault('calls', [])
+        calls.append(0)  # seconds of the stages that this call calls
         began = time.thread_time()
         try:
             yield
         finally:
             spent = time.thread_time() - began
-            line = self._phase, stage.named(self._file)
-            self.stages[line] += spent - within.pop()
+            line = self._phase, stage.for_file(self._file)
+            self.stages[line] += spent - calls.pop()
             self.array_bytes[line] += sum(
                 each.nbytes for each in arguments if isinstance(each, np.ndarray)
             )
-            if within:
-                within[-1] += spent
+            if calls:
+                calls[-1] += spent
 
     @contextlib.contextmanager
-    def _about(self, file: str, arguments: Sequence[object]) -> Iterator[None]:
+    def _with_file(self, file: str, arguments: Sequence[object]) -> Iterator[None]:
         before, self._thread.file = self._file, file
         try:
             yield
@@ -170,21 +172,21 @@ class StageTimer:
 
 
 def _wrapped(
-    around: Callable[[Sequence[object]], contextlib.AbstractContextManager[None]],
+    context: Callable[[Sequence[object]], contextlib.AbstractContextManager[None]],
     function: Callable,
 ) -> Callable:
     """Returns a function that calls this one, or each step of this generator, within a context."""
 
-    @functools.wraps(function)
+    @wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
-        with around(arguments):
+        with context(arguments):
             return function(*arguments, **keywords)
 
-    @functools.wraps(function)
+    @wraps(function)
     def generate(*arguments: Any, **keywords: Any) -> Iterator[Any]:
         results = function(*arguments, **keywords)
         while True:
-            with around(()):
+            with context(()):
                 result = next(results, results)
             if result is results:
                 return
@@ -194,7 +196,7 @@ def _wrapped(
 
 
 def _patches(name: str, wrapped: Callable[[Callable], Callable]) -> Iterator[Any]:
-    """Yields what puts a wrapped function in the place of one, wherever it was imported."""
+    """Yields patches that replace a function by a wrapped one in each module that imported it."""
     module_name, _, path = name.partition(':')
     module = importlib.import_module(module_name)
     class_name, _, attribute = path.rpartition('.')

@@ -10,12 +10,15 @@ import pytest
 
 from tests import tokenizer_files
 
-from . import page, tokbench
+from . import page, tokbench, tokbench_lines
 from .__main__ import main, wanted_rows
+from .corpora import Corpora
+from .inputs import Materials
 from .peers import documents, hugging_face
 from .rows import all_rows
 from .running import ROOT, Run
 from .scale import FULL
+from .speed_plot import labelled
 
 _PACKAGE = """
 class Encoding:
@@ -81,6 +84,26 @@ def test_tiktoken_takes_the_parts_of_a_file_or_says_what_it_lacks():
         documents.tiktoken_parts({**file, 'model': model})
 
 
+def test_a_file_that_cannot_be_made_is_tried_once(tmp_path):
+    materials = Materials(Corpora(tmp_path, 0))
+    tried = []
+
+    def make(path):
+        tried.append(path)
+        raise LookupError('why')
+
+    for _ in range(2):
+        with pytest.raises(LookupError, match='why'):
+            materials.cached('file', make)
+    assert len(tried) == 1
+
+
+def test_halves_are_all_lines_of_a_text(tmp_path):
+    (tmp_path / 'text.txt').write_text('one\ntwo two\nthree\n')
+    halves = Materials(Corpora(tmp_path, 0)).halves('text')
+    assert [half.read_text() for half in halves] == ['one\ntwo two\n', 'three\n']
+
+
 @pytest.mark.slow
 def test_tokbench_counts_libraries_with_equal_ids(tmp_path, monkeypatch):
     """The installed `tokenizers` stands in for the version that has to be fetched."""
@@ -130,14 +153,20 @@ def test_every_figure_of_the_pages_has_rows_and_a_table(tmp_path):
     figures.write_text(json.dumps(_figures_of(names)))
     page.write_pages(figures, tmp_path)
     written = [(tmp_path / name).read_text() for name in page.PAGES]
-    used = [name for text in written for _, name, _ in page._BLOCK.findall(text)]
-    assert sorted(used) == sorted(page.TABLES)
+    used = {name for text in written for _, name, _ in page._BLOCK.findall(text)}
+    assert used == set(page.BLOCKS)
     assert '| English documentation | 100 ±10% | 50 ±10% (2) |' in written[1]
+    assert '| cl100k, English documentation | 100 ±10% | 50 ±10% (2) |' in written[1]
     assert '| `merges/poetry.zh` | peer | 0.50 |' in written[1]
-    assert re.search(r'In\s1\sof\s\d+\s\[comparisons\]', written[0])
-    assert 'cells: 0 cold, 0 unseen, 1 repeated.' in ' '.join(written[1].split())
+    assert re.search(r'faster\sin\s1\sof\s\d+\s\[comparisons\]', written[0])
+    one_line = ' '.join(written[1].split())
+    assert (
+        '0 of 1 cases with a cold encoder, 0 of 1 with unseen text and 1 of 1 with rep' in one_line
+    )
     assert 'tokenizers 1.0.0rc3 | 0.5 s, 0.1 s | 10 | 10 | 11' in written[1]
-    assert '| count | 50 ±10% | 100 ±10% |' in written[2]
+    for text in written[1:]:
+        assert '|  | one worker | two workers | two processes | kernels alone |' in text
+        assert '| encode | 50 ±10% | 100 ±10% (2.00) | 125 ±10% (2.50) |' in text
     assert '| 0.56 + 0.52 to 0.64 + 0.56 |' in written[2]
     failed = {**_figures_of(names), 'tokbench': []}
     for row in failed['rows']:
@@ -145,10 +174,49 @@ def test_every_figure_of_the_pages_has_rows_and_a_table(tmp_path):
             contender.update(median_seconds=None, all_seconds=[], problem='failed: why')
         row['comparisons'][0]['ratio'] = None
     assert 'failed: why' in page.with_figures(written[1], failed)
-    assert '| count |' not in page.with_figures(written[2], failed)
+    assert '| count | failed: why |' in page.with_figures(written[2], failed)
+    assert 'did not measure them' in page.with_figures(written[2], failed)
     for text, name in zip(written, page.PAGES, strict=True):  # what was there is gone
         page.write_pages(figures, tmp_path)
         assert (tmp_path / name).read_text() == text
+
+
+def test_a_table_of_tokbench_has_a_line_for_each_library():
+    libraries = [f'{number} library' for number in range(7)]
+    cells = [
+        _cell(library=library, kind=kind, cores=cores, cold=[1.0, 2, 3], unseen=[2.0, 2, 2])
+        for cores, kinds in (('one', 'abcde'), ('all', 'ab'))
+        for kind in kinds
+        for library in libraries
+    ]
+    cells[0].update(ids='differ in 1 of 9 documents', cold=None)  # kind a does not count
+    for cell in cells:
+        if cell['library'] == libraries[1]:
+            cell['ids'] = 'refuses: why'
+            del cell['version']
+    head, *lines = tokbench_lines.library_lines(cells)
+    assert head == ['', 'opened', 'cold', 'unseen', 'repeated', 'all cores', 'equal ids']
+    assert [line[0].split()[0] for line in lines] == list('0123456')
+    assert lines[0][1:] == ['0.5 s, 0.1 s', '2 ±50%', '2 ±0%', '10', '2 ±0%', '4 of 5: not a']
+    assert lines[1][1:] == ['', '', '', '', '', 'refuses: why']
+    assert lines[2][1:] == [*lines[0][1:-1], '5 of 5']
+
+
+@pytest.mark.parametrize(
+    ('label', 'reported', 'shown'),
+    [
+        ('tokenizers BPE', None, 'tokenizers 0.22.2, BPE'),
+        ('tokenizers 1.0', '1.0.0rc3', 'tokenizers 1.0.0rc3'),
+        ('tokenizers 1.0', None, 'tokenizers 1.0'),  # failed: no version is known
+        ('tf.data', None, 'tf.data 2.21.0'),
+        ('litdata', None, 'litdata'),
+        ('re.findall + Counter', None, 're.findall + Counter'),
+    ],
+)
+def test_a_label_has_a_version_if_it_is_known(label, reported, shown):
+    versions = {'tokenizers': '0.22.2', 'tensorflow': '2.21.0', 'litdata': 'missing'}
+    facts = {'version': reported} if reported else {}
+    assert labelled({'label': label, 'facts': facts}, versions) == shown
 
 
 def _figures_of(names: list[str]) -> dict:
@@ -157,19 +225,34 @@ def _figures_of(names: list[str]) -> dict:
         return {'label': label, 'median_seconds': seconds, 'all_seconds': times, 'problem': None,
                 'facts': {}}  # fmt: skip
 
-    def row(name: str) -> dict:
-        ratio = 0.5 if name == 'merges/poetry.zh' else 2
-        comparison = {'text_bytes': 100_000_000, 'ratio': ratio,
-                      'ours': contender('tokbeam', 1), 'peer': contender('peer', ratio)}  # fmt: skip
-        return {'name': name, 'task': name, 'comparisons': [comparison]}
+    def compared(ours: dict, peer: dict) -> dict:
+        ratio = peer['median_seconds'] / ours['median_seconds']
+        return {'text_bytes': 100_000_000, 'ratio': ratio, 'ours': ours, 'peer': peer}
 
-    speeds = {speed: [10.0] for speed in tokbench.SPEEDS}
-    cell = {'model': 'gpt2 learned here', 'kind': 'english', 'cores': 'one', 'ids': 'equal',
-            'library': 'tokenizers 1.0', 'version': '1.0.0rc3', 'opened': [0.5, 0.1]}  # fmt: skip
+    def row(name: str) -> dict:
+        ours, peer = contender('tokbeam', 1), contender('peer', 2)
+        if name.startswith('large/'):
+            two, one = contender('two workers', 1), contender('one worker', 2)
+            comparisons = [
+                compared(two, one),
+                compared(two, contender('two processes', 0.8)),
+                compared(one, contender('kernels alone', 1.6)),
+            ]
+        elif name == 'merges/poetry.zh':
+            comparisons = [compared(ours, contender('peer', 0.5))]
+        else:
+            comparisons = [compared(ours, peer)]
+        return {'name': name, 'task': name, 'comparisons': comparisons}
+
     return {
         'date': '1 May 2026', 'machine': {'processor': 'P', 'cores': 2, 'python': '3.11'},
         'versions': {}, 'corpora': {}, 'seconds': 60, 'lanes': 2, 'rows': list(map(row, names)),
-        'tokbench': [
-            {**cell, **speeds, 'repeated': [11.0]}, {**cell, **speeds, 'library': 'tokbeam'},
-        ],
+        'tokbench': [_cell(repeated=[11.0]), _cell(library='tokbeam')],
     }  # fmt: skip
+
+
+def _cell(**values: object) -> dict:
+    speeds = {speed: [10.0] for speed in tokbench.SPEEDS}
+    cell = {'model': 'gpt2 learned here', 'kind': 'english', 'cores': 'one', 'ids': 'equal',
+            'library': 'tokenizers 1.0', 'version': '1.0.0rc3', 'opened': [0.5, 0.1]}  # fmt: skip
+    return {**cell, **speeds, **values}

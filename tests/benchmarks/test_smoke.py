@@ -20,7 +20,7 @@ from .__main__ import main, wanted_rows
 from .comparing import Comparison, Figure, RowResult
 from .contenders import OURS, Contender, Row
 from .goals import mean_ratios
-from .revisions import MissingRevisionError, root_of, speed_ratio
+from .revisions import MissingRevisionError, packages_of, speed_ratio
 from .rows import all_rows
 from .running import ROOT
 from .scale import FULL, SMOKE
@@ -170,9 +170,9 @@ def test_an_unknown_row_is_refused(capsys):
 )
 def test_a_row_is_compared_with_an_earlier_revision(capsys, tmp_path, revision):
     try:
-        root_of(revision)
+        packages_of(revision)
     except MissingRevisionError as error:
-        pytest.skip(f'the packages of {revision} cannot be had: {error}')
+        pytest.skip(f'{revision} is not available: {error}')
     arguments = ['--rows', 'count/enzh/1', '--smoke', '--no-peers', '--against', revision]
     figures = tmp_path / 'figures.json'
     assert main([*arguments, '--output', str(figures)]) == 0

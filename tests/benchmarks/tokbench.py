@@ -1,20 +1,20 @@
-"""`python -m tests.benchmarks --tokbench`: encoders side by side by the protocol of huggingface/tokbench.
+"""`python -m tests.benchmarks --tokbench`: encoders compared by the protocol of huggingface/tokbench.
 
-Its protocol: a text is cut into a hundred documents of 10 KiB, and a library gets one a call on one
-core. Opening the tokenizer is not encoding, and is timed by itself. Ids are compared with those of
-`tokenizers`; where they differ, there is no figure. This is its protocol for libraries in Python,
-since tokbench calls theirs from Rust. The texts are not its texts, which cannot be had here.
+A text is cut into a hundred documents of 10 KiB, and a library gets one document a call on one core.
+The time to open the tokenizer is a figure of its own. A library whose ids differ from those of
+`tokenizers` has no speed. tokbench calls the libraries from Rust, and this module from Python; the
+texts are not tokbench's, which were not available.
 
 Three speeds of one text:
 
-- cold: the documents for the first time, by a new encoder.
-- unseen: five sixths of the documents, each for the first time, after the first sixth warmed the
-  encoder up (tokbench today).
-- repeated: all documents again, as often as five times (tokbench's first version). A cache of words
-  then has them all.
+- cold: a new encoder sees each document for the first time.
+- unseen: the first sixth of the documents warms the encoder up; the others are timed, each for the
+  first time (tokbench today).
+- repeated: all documents again, up to five times (tokbench's first version), from caches of words.
 
-On all cores a library gets a batch of documents, as tokbench's sweep of threads has it: with its
-own threads, and where it has none, divided among threads. Only the first model has this.
+On all cores, a library gets a batch of documents, as in tokbench's sweep of threads. It uses its own
+threads; documents for a library without threads are divided among threads. Only the first model is
+measured on all cores.
 """
 
 import fnmatch
@@ -40,20 +40,25 @@ SPEEDS = ('cold', 'unseen', 'repeated')
 
 _DOCUMENTS = 100
 _DOCUMENTS_ON_ALL_CORES = 1200
-"""A library that cuts batches into megabytes leaves cores idle with fewer."""
+"""With fewer, a library that cuts batches into megabytes leaves cores idle."""
+
+_SMOKE_DOCUMENTS = 12
 
 _KIND_BYTES = 1_100_000
 _LEARNED_BYTES = 10_000_000
-"""Of English; the model that is learned here has seen half as much Chinese, and all other kinds."""
+"""English that the models are learned from, with half as much Chinese and the written kinds."""
 
 _CHAT = ('<|im_start|>', '<|im_end|>')
 _WORDS = 20_000
+
+_CORPORA = {'english': ENGLISH, 'chinese': CHINESE, 'mixed': MIXED}
+"""The kinds of text that are corpora."""
 
 
 class _Library(NamedTuple):
     engine: str
     requirement: str | None = None
-    """What is installed in a folder of its own; None for what is in the environment."""
+    """The package that is installed into a separate folder; None for that of the environment."""
 
 
 LIBRARIES = {
@@ -65,58 +70,64 @@ LIBRARIES = {
     'kitoken': _Library('kitoken', 'kitoken>=0.11,<0.12'),
     REFERENCE: _Library('tokenizers', 'tokenizers==0.23.3'),
 }
-"""By label. Two versions of a package need two processes, so each library has its own."""
+"""By label. Each library runs in its own process, since two of them are versions of one package."""
 
 _LEARNED = {'gpt2 learned here': 'gpt2', 'llama3 learned here': 'llama3'}
-"""The pre-tokenizers of the models that are learned here, by the names of the models."""
+"""The models that are learned here, and their pre-tokenizers."""
 
 _PUBLISHED = ('qwen3', 'gemma3')
 
-_FEW = ('english', 'chinese', 'code', 'chat')
-"""The kinds of text for these, which take seconds to open; on all cores, the first two."""
+_KINDS_OF_PUBLISHED = ('english', 'chinese', 'code', 'chat')
+"""Fewer, because published tokenizers take seconds to open."""
+
+_KINDS_ON_ALL_CORES = ('english', 'chinese')
 
 MODELS = (*_LEARNED, *_PUBLISHED)
 
 
 def models_named(patterns: Sequence[str]) -> list[str]:
-    """Returns the models that a glob matches; without globs, all."""
-    return [
-        model for model in MODELS if any(fnmatch.fnmatch(model, each) for each in patterns or '*')
-    ]
+    """Returns the models that a glob matches; all without globs."""
+    wanted = patterns or ['*']
+    return [model for model in MODELS if any(fnmatch.fnmatch(model, each) for each in wanted)]
 
 
 def measure_cells(
     materials: Materials, scale: Scale, patterns: Sequence[str], runs: int
 ) -> Iterator[dict[str, Any]]:
     """Yields a cell for each model whose name a glob matches, kind of text, number of cores and library."""
-    texts = {kind: str(write(materials)) for kind, write in _kinds().items()}
-    most = (_DOCUMENTS, _DOCUMENTS_ON_ALL_CORES) if scale.generated_bytes is None else (12, 12)
     for model in models_named(patterns):
         try:
             file = _model_file(materials, scale, model)
         except LookupError as error:
             yield {'model': model, 'ids': str(error.args[0])}
             continue
-        for cores in ('one', 'all') if model == MODELS[0] else ('one',):
-            measured = texts
-            if model in _PUBLISHED or cores == 'all':
-                measured = {kind: texts[kind] for kind in (_FEW if cores == 'one' else _FEW[:2])}
+        for cores, kinds, documents in _measurements(model):
             options = {
-                'model': file, 'texts': measured, 'documents': most[cores == 'all'],
+                'model': file,
+                'texts': {kind: str(_text(materials, kind)) for kind in kinds},
+                'documents': documents if scale.generated_bytes is None else _SMOKE_DOCUMENTS,
                 'on_all_cores': cores == 'all',
-            }  # fmt: skip
+            }
             rounds: dict[str, list[Run]] = {label: [] for label in LIBRARIES}
             for _ in range(runs):  # interleaved: what slows the machine down slows all of them
                 for label, library in LIBRARIES.items():
                     rounds[label].append(_run(materials, library, options, cores))
-            for kind in measured:
+            for kind in kinds:
                 for label in LIBRARIES:
                     cell = {'model': model, 'kind': kind, 'cores': cores, 'library': label}
                     yield cell | _figures(rounds[label], rounds[REFERENCE], kind)
 
 
+def _measurements(model: str) -> Iterator[tuple[str, Sequence[str], int]]:
+    """Yields the cores, kinds of text and number of documents that a model is measured with."""
+    kinds = _KINDS_OF_PUBLISHED if model in _PUBLISHED else (*_CORPORA, *_WRITERS)
+    yield 'one', kinds, _DOCUMENTS
+    if model == MODELS[0]:
+        yield 'all', _KINDS_ON_ALL_CORES, _DOCUMENTS_ON_ALL_CORES
+
+
 def cell_line(cell: dict[str, Any]) -> str:
-    """Returns a cell's line for people: seconds to open, and MB/s with the spread of the rounds."""
+    """Returns a line to print: seconds to open, and MB/s with the spread of the rounds."""
     if 'library' not in cell:
         return f'{cell["model"]}: {cell["ids"]}'
     name = f'{cell["model"]}, {cell["kind"]}, cores: {cell["cores"]}'
@@ -127,11 +138,11 @@ def cell_line(cell: dict[str, Any]) -> str:
     return f'{line}  ids {cell["ids"]}'
 
 
-def with_spread(speeds: Sequence[float]) -> str:
+def with_spread(values: Sequence[float], unit: str = '') -> str:
     """Returns the median, and half of the range in per cent of it: '66.2 ±3%'."""
-    middle = statistics.median(speeds)
-    spread = f' ±{50 * (max(speeds) - min(speeds)) / middle:.0f}%' if len(speeds) > 1 else ''
-    return f'{middle:.3g}{spread}'
+    middle = statistics.median(values)
+    spread = f' ±{50 * (max(values) - min(values)) / middle:.0f}%' if len(values) > 1 else ''
+    return f'{middle:.3g}{unit}{spread}'
 
 
 def _run(materials: Materials, library: _Library, options: dict[str, Any], cores: str) -> Run:
@@ -146,7 +157,7 @@ def _run(materials: Materials, library: _Library, options: dict[str, Any], cores
 
 
 def _figures(runs: Sequence[Run], reference: Sequence[Run], kind: str) -> dict[str, Any]:
-    """Returns the speeds of all rounds in MB/s; none if ids differ from the reference's."""
+    """Returns the speeds of all rounds in MB/s, unless ids differ from the reference's."""
     if problem := next((run.problem for run in runs if run.problem), ''):
         return {'ids': problem.removeprefix('failed: ValueError: ')}
     if problem := next((run.problem for run in reference if run.problem), ''):
@@ -170,50 +181,41 @@ def _figures(runs: Sequence[Run], reference: Sequence[Run], kind: str) -> dict[s
 def _model_file(materials: Materials, scale: Scale, model: str) -> str:
     if model in _PUBLISHED:
         return str(materials.tokenizer_file(tokenizer_files.TOKENIZER_JSON[model]))
-    path = materials.scratch / f'tokbench.{model.replace(" ", "-")}.json'
-    if not path.exists():
-        path.write_text(_learned(materials, scale.large_vocabulary, _LEARNED[model]))
-    return str(path)
+    return str(
+        materials.cached(
+            f'tokbench.{model.replace(" ", "-")}.json',
+            lambda path: _learn(path, materials, scale.large_vocabulary, _LEARNED[model]),
+        )
+    )
 
 
-def _learned(materials: Materials, size: int, pre_tokenizer: str) -> str:
-    """Returns a tokenizer.json that tokbeam learns, with two more special tokens."""
+def _learn(path: Path, materials: Materials, size: int, pre_tokenizer: str) -> None:
+    """Writes a tokenizer.json that tokbeam learns, with two more special tokens."""
     import tokcore
 
-    corpora = materials.corpora
-    texts = [corpora.beginning(ENGLISH, _LEARNED_BYTES)]
-    texts += [corpora.beginning(CHINESE, _LEARNED_BYTES // 2)]
-    texts += [write(materials) for kind, write in _kinds().items() if kind in _WRITERS]
-    tokenizer = tokcore.learn_vocabulary(
+    texts = [
+        materials.corpora.beginning(ENGLISH, _LEARNED_BYTES),
+        materials.corpora.beginning(CHINESE, _LEARNED_BYTES // 2),
+        *(_text(materials, kind) for kind in _WRITERS),
+    ]
+    tokcore.learn_vocabulary(
         paths=texts, scheme='bpe', vocab_size=size, pre_tokenizer=pre_tokenizer
-    )
-    file = materials.scratch / f'tokbench.{pre_tokenizer}.learned.json'
-    tokenizer.save(file)
-    document = json.loads(file.read_text())
+    ).save(path)
+    document = json.loads(path.read_text(encoding='utf-8'))
     for id_, token in enumerate(_CHAT, size):
         added = {**document['added_tokens'][0], 'id': id_, 'content': token}
         document['added_tokens'].append(added)
         document['model']['vocab'][token] = id_
-    return json.dumps(document, ensure_ascii=False)
+    path.write_text(json.dumps(document, ensure_ascii=False), encoding='utf-8')
 
 
-def _kinds() -> dict[str, Callable[[Materials], Path]]:
-    """Returns by kind of text what returns its file."""
-    corpora = {'english': ENGLISH, 'chinese': CHINESE, 'mixed': MIXED}
-    kinds: dict[str, Callable[[Materials], Path]] = {
-        kind: (lambda materials, corpus=corpus: materials.corpora.path(corpus))
-        for kind, corpus in corpora.items()
-    }
-    return kinds | {
-        kind: (lambda materials, kind=kind: _written(materials, kind)) for kind in _WRITERS
-    }
-
-
-def _written(materials: Materials, kind: str) -> Path:
-    path = materials.scratch / f'tokbench.{kind}.txt'
-    if not path.exists():
-        path.write_text(_WRITERS[kind](materials), encoding='utf-8')
-    return path
+def _text(materials: Materials, kind: str) -> Path:
+    if kind in _CORPORA:
+        return materials.corpora.path(_CORPORA[kind])
+    return materials.cached(
+        f'tokbench.{kind}.txt',
+        lambda path: path.write_text(_WRITERS[kind](materials), encoding='utf-8'),
+    )
 
 
 def _code(_: Materials) -> str:
@@ -237,21 +239,19 @@ def _chat(materials: Materials) -> str:
 
 def _special(_: Materials) -> str:
     """Words of a list of forty, every fifth followed by a special token."""
-    words, dice = [_spelled(rank, 'bdfgklmnprst', 'aeiou') for rank in range(40)], random.Random(1)
-    drawn = dice.choices(words, k=_KIND_BYTES // 6)
-    return ' '.join(
-        word + '<|endoftext|>' if place % 5 == 4 else word for place, word in enumerate(drawn)
-    )
+    words = [_spelled(rank, 'bdfgklmnprst', 'aeiou') for rank in range(40)]
+    drawn = random.Random(1).choices(words, k=_KIND_BYTES // 6)
+    drawn[4::5] = [f'{word}<|endoftext|>' for word in drawn[4::5]]
+    return ' '.join(drawn)
 
 
 def _script(consonants: str, vowels: str, space: str = ' ') -> Callable[[Materials], str]:
-    """Returns what writes words of a script by Zipf's law."""
+    """Returns a function that writes words of a script by Zipf's law."""
 
     def write(_: Materials) -> str:
-        dice = random.Random(consonants)
         words = [_spelled(rank, consonants, vowels) for rank in range(_WORDS)]
         weights = [1 / (rank + 3) for rank in range(_WORDS)]
-        drawn = dice.choices(words, weights, k=_KIND_BYTES // 8)
+        drawn = random.Random(consonants).choices(words, weights, k=_KIND_BYTES // 8)
         lines = (space.join(drawn[start : start + 16]) for start in range(0, len(drawn), 16))
         return '\n'.join(lines)
 
@@ -275,4 +275,4 @@ _WRITERS: dict[str, Callable[[Materials], str]] = {
     'hindi': _script('कगचजटडतदनपबमरलवसह', 'ािीुूेैो'),
     'thai': _script('กขคงจชดตทนบปมยรลวสห', 'ะาิีุูเแโ', ''),
 }
-"""Kinds of text that are no corpora: the last three are made of letters by chance."""
+"""The kinds of text that are written here; the last three are random letters."""

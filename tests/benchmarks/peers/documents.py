@@ -1,8 +1,8 @@
-"""A library as tokbench measures it: documents to ids, in a process that has this library alone.
+"""One library measured as tokbench does: documents to ids, in a process without the other libraries.
 
-`ENGINES` has for each library a function that opens a tokenizer.json and returns two others: a
-document to ids, and a batch of documents to ids by all cores. Ids are arrays where a library has
-them, else lists. Each function imports its library.
+For each library, `ENGINES` has a function that imports it, opens a tokenizer.json and returns two
+functions: one encodes a document, the other a batch of documents on all cores. Ids are arrays if the
+library has them, else lists.
 """
 
 import hashlib
@@ -26,18 +26,18 @@ from ..outcome import Outcome, Ready
 
 DOCUMENT_BYTES = 10 * 1024
 SLICES = 6
-"""Of a text: the first warms an encoder up, five are timed."""
+"""A text is cut into so many: the first warms an encoder up, the others are timed."""
 
 _REPEATS = 5
 _REPEAT_SECONDS = 1.0
-"""A library that needs longer for a text repeats it once."""
+"""A library that takes longer for a text repeats it once."""
 
 _Encode = Callable[[Sequence[str]], Sequence[Sequence[int]]]
 _Engine = tuple[Callable[[str], Sequence[int]], _Encode]
 
 
 def cut_documents(text: bytes, most: int) -> list[str]:
-    """Returns documents of about 10 KiB, whole characters, from the beginning of a text."""
+    """Cuts the beginning of a text into documents of about 10 KiB, between characters."""
     documents: list[str] = []
     start = 0
     while start < len(text) and len(documents) < most:
@@ -59,7 +59,7 @@ def measure(
     on_all_cores: bool,
     packages: str | None = None,
 ) -> Outcome:
-    """Measures one library on some texts, each with a tokenizer of its own."""
+    """Measures one library on some texts, each with a new tokenizer."""
     if packages:
         sys.path.insert(0, packages)
     started = time.perf_counter()
@@ -84,11 +84,11 @@ def _measured(engine: str, model: str, documents: list[str], on_all_cores: bool)
     bounds = [len(documents) * number // SLICES for number in range(SLICES + 1)]
     slices = [documents[start:end] for start, end in zip(bounds, bounds[1:])]
     sizes = [sum(len(text.encode()) for text in texts) for texts in slices]
-    first, _ = _passed(encode, slices)
+    first, _ = _encoded(encode, slices)
     unseen = [seconds / size for seconds, size in zip(first[1:], sizes[1:], strict=True)]
     repeated: list[float] = []
     while len(repeated) < _REPEATS and sum(repeated) < _REPEAT_SECONDS:
-        seconds, digests = _passed(encode, slices)
+        seconds, digests = _encoded(encode, slices)
         repeated.append(sum(seconds))
     return {
         'bytes': sum(sizes),
@@ -106,7 +106,7 @@ def _opened(engine: str, model: str) -> _Engine:
     return one, batch
 
 
-def _passed(encode: _Encode, slices: Sequence[Sequence[str]]) -> tuple[list[float], list[str]]:
+def _encoded(encode: _Encode, slices: Sequence[Sequence[str]]) -> tuple[list[float], list[str]]:
     """Returns the seconds of each slice, and a digest of each document's ids."""
     seconds, digests = [], []
     for texts in slices:
@@ -120,7 +120,7 @@ def _passed(encode: _Encode, slices: Sequence[Sequence[str]]) -> tuple[list[floa
 
 
 def _in_threads(encode: _Encode) -> _Encode:
-    """Divides a batch among threads, for a library that has none."""
+    """Divides a batch among threads, for a library without threads."""
     threads = os.cpu_count() or 1
     pool = ThreadPoolExecutor(threads)
 
@@ -133,7 +133,7 @@ def _in_threads(encode: _Encode) -> _Encode:
 
 
 def _tokbeam(model: str) -> _Engine:
-    """The encoder of the commands."""
+    """The encoder of the commands; each thread takes an idle one."""
     from tokcore.encoding.encoder import Encoder, side_of_rows, side_of_text
     from tokcore.schemes import find_scheme, schemes_of_file
 
@@ -157,7 +157,7 @@ def _tokbeam(model: str) -> _Engine:
 
 
 def _tokbeam_lists(model: str) -> _Engine:
-    """The calls for Python."""
+    """The public API."""
     import tokcore
 
     tokenizer = tokcore.load_tokenizer(model, allow_special_tokens=True)
@@ -199,9 +199,9 @@ def _tiktoken(model: str) -> _Engine:
 
 
 def tiktoken_parts(file: dict[str, Any]) -> tuple[str, dict[bytes, int], dict[str, int]]:
-    """Returns the pattern, ranks and special tokens of a tokenizer.json, if tiktoken has its steps.
+    """Returns the pattern, ranks and special tokens of a tokenizer.json.
 
-    Raises ValueError, which says what it has not.
+    Raises ValueError, with the reason, if tiktoken cannot do what the file asks for.
     """
     if file['normalizer'] is not None:
         raise ValueError('refuses: tiktoken does not normalize')
@@ -215,7 +215,7 @@ def tiktoken_parts(file: dict[str, Any]) -> tuple[str, dict[bytes, int], dict[st
         ]:
             pass
         case _:
-            raise ValueError('refuses: tiktoken has one pattern, and bytes')
+            raise ValueError('refuses: tiktoken splits by one pattern, and works on bytes')
     vocabulary = file['model']['vocab']
     special = {each['content']: each['id'] for each in file['added_tokens']}
     merges = (
@@ -251,4 +251,4 @@ ENGINES: dict[str, Callable[[str], _Engine]] = {
     'tiktoken': _tiktoken,
     'kitoken': _kitoken,
 }
-"""By the name of the package, and the kind of ids if there are two."""
+"""By the name of the package, with the kind of ids if a package has two."""

@@ -32,5 +32,5 @@ def all_rows(scale: Scale) -> tuple[Row, ...]:
         *size_rows(scale),
         *store_rows(scale),
     )
-    # No verdict on a megabyte: what is paid once outweighs it.
+    # A megabyte has no targets: start-up takes more time than the work.
     return rows if scale.has_targets else tuple(replace(row, targets={}) for row in rows)

@@ -1,4 +1,4 @@
-"""Rows of byte pair encoding, stages alone, one thread."""
+"""Rows of byte pair encoding: single stages on one thread."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Rows of whole commands: on corpora, with more workers, beside their kernels, and starting up."""
+"""Rows of whole commands: on corpora, with one worker and two, and their start-up."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -11,7 +11,8 @@ _TOKBEAM = ('-m', 'pipelines')
 _ABOVE_START_UP = 'stages.commands:run_above_start_up'
 _WHOLE = 'stages.commands:run'
 _SHARDS = 10
-_ONE_WORKER = 'one worker'
+ONE_WORKER = 'one worker'
+_TWO_PROCESSES = 'two processes, half the text each'
 
 
 def command_rows(scale: Scale) -> Iterator[Row]:
@@ -44,7 +45,7 @@ def command_rows(scale: Scale) -> Iterator[Row]:
 
 
 def _large_rows(scale: Scale) -> Iterator[Row]:
-    """Two workers against one on the large text, and encoding with one against its kernels."""
+    """Yields rows of the large text: two workers compared with one and with two processes."""
     size = scale.large_vocabulary
     kernels = Contender(
         'kernels alone',
@@ -55,11 +56,11 @@ def _large_rows(scale: Scale) -> Iterator[Row]:
             'shards': _SHARDS,
             'output': inputs.output('runs'),
         },
-        against=_ONE_WORKER,
+        against=ONE_WORKER,
     )
-    yield _large_row(scale, 'count', count_arguments, None, (), {_ONE_WORKER: 1.8})
+    yield _large_row(scale, 'count', count_arguments, None, (), {ONE_WORKER: 1.8})
     yield _large_row(
-        scale, 'encode', encode_arguments, size, (kernels,), {_ONE_WORKER: 1.8, kernels.label: 0.7}
+        scale, 'encode', encode_arguments, size, (kernels,), {ONE_WORKER: 1.8, kernels.label: 0.7}
     )
 
 
@@ -72,14 +73,24 @@ def _large_row(
     targets: Mapping[str, float],
 ) -> Row:
     one, two = (above_start_up(arguments(workers), vocabulary) for workers in (1, 2))
-    beside = ' and one against its kernels' if peers else ''
+
+    def halves(inputs: Inputs) -> dict:
+        options = one(inputs)
+        del options['text']
+        return {**options, 'halves': [str(half) for half in inputs.materials.halves(LARGE)]}
+
+    kernels = ' and one against its kernels' if peers else ''
     return Row(
         f'large/{name}',
         f'{name} {scale.large_bytes / 1e9:g} GB, whole command above start-up, two workers '
-        f'against one{beside}',
+        f'against one{kernels}',
         LARGE,
         Contender('two workers', _ABOVE_START_UP, two),
-        (Contender(_ONE_WORKER, _ABOVE_START_UP, one), *peers),
+        (
+            Contender(ONE_WORKER, _ABOVE_START_UP, one),
+            Contender(_TWO_PROCESSES, 'stages.commands:run_halves_above_start_up', halves),
+            *peers,
+        ),
         targets,
         patience='wait',
     )
@@ -90,7 +101,7 @@ def _start_up_rows(scale: Scale) -> Iterator[Row]:
     imports = Contender('imports + empty pipeline', _WHOLE, whole(pipeline, of_small=True))
     for state in ('warm', 'cold'):
         cold = state == 'cold'
-        rounds = 1 if cold else DEFAULT_RUNS  # compiling takes long, and nobody's figure is beside
+        rounds = 1 if cold else DEFAULT_RUNS  # compiling takes long, and there is no peer
         yield Row(
             f'start-up/count/{state}',
             f'count 1 KB, {state} kernel cache',
@@ -156,12 +167,12 @@ def _build_arguments(size: int) -> tuple[str, ...]:
 def above_start_up(
     arguments: Sequence[str], size: int | None = None, of_bytes: int | None = None
 ) -> Callable[[Inputs], dict]:
-    """Returns the options of a run above start-up, with a vocabulary of this size if any."""
+    """Returns the options of a run above start-up, with a vocabulary if `size` is not None."""
 
     def options(inputs: Inputs) -> dict:
         text = inputs.text if of_bytes is None else inputs.beginning(of_bytes)
         filled = _filled(inputs, arguments, size)
-        # Else the first start-up would be a cold one, and what is above it too little.
+        # Otherwise the first start-up would be a cold one, and the time above it too short.
         inputs.materials.warm_up(_WHOLE, {**filled, 'text': inputs.small})
         return {**filled, 'text': text, 'small': inputs.small}
 
@@ -182,7 +193,7 @@ def whole(
 
 def _filled(inputs: Inputs, arguments: Sequence[str], size: int | None) -> dict:
     if size is not None:
-        # The large text repeats the corpora, so the vocabulary of one of them does for it.
+        # The large text repeats the corpora, so it gets the vocabulary of one of them.
         vocabulary = inputs.vocabulary(size, MIXED)
         arguments = [each.replace('{vocabulary}', vocabulary) for each in arguments]
     return {'arguments': list(arguments), 'output': inputs.output('command')}

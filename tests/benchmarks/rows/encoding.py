@@ -1,4 +1,4 @@
-"""Rows of encoding and of TFRecords, stages alone."""
+"""Rows of encoding and of TFRecords: single stages."""
 
 from collections.abc import Callable, Iterator
 
@@ -119,7 +119,7 @@ def _shards_row(corpus: str, size: int, runs: int) -> Row:
 
 def _ours(size: int, threads: int, output: str | None = None) -> Callable[[Inputs], dict]:
     def options(inputs: Inputs) -> dict:
-        given = {'text': inputs.text, 'vocabulary': inputs.vocabulary(size), 'threads': threads}
-        return given if output is None else {**given, 'output': inputs.output(output)}
+        base = {'text': inputs.text, 'vocabulary': inputs.vocabulary(size), 'threads': threads}
+        return base if output is None else {**base, 'output': inputs.output(output)}
 
     return options

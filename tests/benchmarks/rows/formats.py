@@ -1,4 +1,4 @@
-"""Rows of corpus formats: counted by one core beside a script, and by two beside one."""
+"""Rows of corpus formats: one core compared with a script, and two cores with one."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ _ONE = 'one core'
 
 
 def format_rows(scale: Scale) -> Iterator[Row]:
-    """Yields the rows of JSON lines and Parquet, and as extra ones those of lines and columns."""
+    """Yields the rows of JSON lines, Parquet and TMX, and extra ones of lines and columns."""
     for kind, corpus, script, reads, task, target in (
         ('jsonl', LARGE, _SCRIPT, 'jsonl', 'count_json', 4),
         ('parquet', LARGE, _SCRIPT, 'jsonl', 'count_json', 10),
@@ -37,7 +37,7 @@ def format_rows(scale: Scale) -> Iterator[Row]:
             patience='once',
             runs=3,
         )
-    for kind in [each for each in FORMATS if each != 'tmx']:  # which is read as one stream
+    for kind in [each for each in FORMATS if each != 'tmx']:  # TMX is read as one stream
         yield Row(
             f'formats/{kind}/2',
             f'count the texts of {kind}, two threads',

@@ -1,4 +1,4 @@
-"""Rows of counting and learning, stages alone."""
+"""Rows of counting and learning: single stages."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ T2T = 'Tensor2Tensor'
 
 
 def learning_rows(scale: Scale) -> Iterator[Row]:
-    """Yields the rows of counts, of searches from counts, and of both in one."""
+    """Yields the rows of counting, of searches from counts, and of both together."""
     yield from _search_rows(scale)
     yield from _count_rows()
     for threads in (1, 2):
@@ -29,9 +29,12 @@ def _search_rows(scale: Scale) -> Iterator[Row]:
         (ENGLISH, scale.every, (small, large), 100),
         (CHINESE, scale.every, (scale.chinese_vocabulary, large), 60),
     ]
-    for place in (0, 1):  # one table's two sizes are not measured at once: see `_BuiltOnce`
+    for number in (
+        0,
+        1,
+    ):  # the two sizes of a table are not measured at the same time: see `_BuiltOnce`
         for corpus, every, sizes, target in tables:
-            size = sizes[place]
+            size = sizes[number]
 
             def options(inputs: Inputs, every: int = every, size: int = size) -> dict:
                 return {
@@ -79,13 +82,13 @@ def _count_rows() -> Iterator[Row]:
 
 def _learn_row(corpus: str, threads: int, scale: Scale) -> Row:
     size = scale.large_vocabulary
-    # On unspaced text a BPE learner's units are other ones: reported, without a target.
+    # Without spaces, BPE learners have other units than tokbeam: their ratios have no target.
     has_targets = threads == 1 and corpus != CHINESE
 
     def contender(label: str, task: str, takes_threads: bool) -> Contender:
         def options(inputs: Inputs) -> dict:
-            given = {'text': inputs.text, 'vocabulary_size': size}
-            return {**given, 'threads': threads} if takes_threads else given
+            base = {'text': inputs.text, 'vocabulary_size': size}
+            return {**base, 'threads': threads} if takes_threads else base
 
         return Contender(label, task, options, cores=threads)
 

@@ -1,7 +1,7 @@
-"""Rows of text to ids by the files of trained models, stages alone, one thread.
+"""Rows of text to ids by the files of trained models, on one thread.
 
 A file that the tests have not fetched (`pytest -m files`) is reported as missing. Contenders agree if
-they make as many ids.
+they have the same number of ids.
 """
 
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ class _Model(NamedTuple):
     """The files of a model.
 
     Attributes:
-        json: its tokenizer.json; a SentencePiece model of which one is made.
+        json: its tokenizer.json, or a SentencePiece model that is converted to one.
         ranks: the name of its file of ranks, which tiktoken reads.
-        of_ranks: whether ours and gigatoken read that too.
+        of_ranks: whether tokbeam and gigatoken read the ranks too.
     """
 
     json: Place
@@ -56,8 +56,8 @@ def model_rows(scale: Scale) -> Iterator[Row]:
 def _ids_row(name: str, model: _Model, corpus: str) -> Row:
     def json_file(inputs: Inputs) -> dict:
         materials = inputs.materials
-        is_made = model.json in SENTENCEPIECE.values()
-        file = (materials.converted if is_made else materials.tokenizer_file)(model.json)
+        is_sentencepiece = model.json in SENTENCEPIECE.values()
+        file = (materials.converted if is_sentencepiece else materials.tokenizer_file)(model.json)
         return {'text': inputs.text, 'model': str(file)}
 
     def ranks(inputs: Inputs) -> dict:

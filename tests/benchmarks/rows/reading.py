@@ -1,4 +1,4 @@
-"""Rows of reading what was written, one core."""
+"""Rows of reading a dataset, on one core."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,11 @@ from ..scale import Scale
 _LOADERS = {
     'grain': 'grain', 'tf.data': 'tf_data', 'MosaicML streaming': 'mosaic', 'litdata': 'litdata',
 }  # fmt: skip
-"""By label the functions of loaders."""
+"""The functions of loaders, by label."""
 
 
 def reading_rows(scale: Scale) -> Iterator[Row]:
-    """Yields the rows of batches, by both rules, of rows by their numbers, and of a dataset opened."""
+    """Yields the rows of batches by two rules, of rows by their numbers, and of opening a dataset."""
 
     def options(inputs: Inputs) -> dict:
         return inputs.materials.word_dataset(scale.large_vocabulary)

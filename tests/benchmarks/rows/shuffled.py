@@ -1,4 +1,4 @@
-"""Rows of what the learner's two forms on Beam shuffle: a ratio is of bytes, not of times."""
+"""Rows of the bytes that two learners on Beam shuffle; their ratios are of bytes, not of times."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from ..corpora import MIXED
 from ..scale import Scale
 
 _PLAIN = 'plain counting'
-_MOST_PLAIN_TOKENS = 10_000  # plain counting of more takes minutes, then a quarter of an hour
+_MOST_PLAIN_TOKENS = 10_000  # plain counting takes minutes for 20,000, and 15 minutes for 100,000
 
 
 def shuffled_rows(scale: Scale) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Rows that are points of a plot: time and memory against the size of a corpus or of a table."""
+"""Rows that are points of a plot: time and memory against the size of a text or a table."""
 
 from collections.abc import Iterator
 

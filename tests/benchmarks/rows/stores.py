@@ -1,4 +1,4 @@
-"""The row of a build with everything on an object store of this machine, beside one on its disk."""
+"""The row of a build with everything on an object store of this machine, compared with its disk."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ def store_rows(scale: Scale) -> Iterator[Row]:
     """Yields the row of a build on a store."""
     yield Row(
         'store/build',
-        'build with inputs, work and output on S3 (moto, in a process beside it)',
+        'build with inputs, work and output on S3 (moto, in another process)',
         ENGLISH,
         Contender(OURS, 'stages.stores:build', lambda inputs: _options(inputs, scale, True)),
         (

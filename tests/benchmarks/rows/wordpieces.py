@@ -1,4 +1,4 @@
-"""Rows of BERT's rules and WordPiece, stages alone, one thread."""
+"""Rows of BERT's rules and WordPiece: single stages on one thread."""
 
 from collections.abc import Iterator
 

@@ -2,10 +2,10 @@
 
 import hashlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from tokcore.corpus.line_rows import text_rows
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 from tokcore.learning.size_search import SearchResult, search_vocabulary
@@ -16,31 +16,37 @@ from tokcore.text.t2t import T2TPreTokenizer
 
 from ..generated_counts import generated_table
 from ..outcome import Outcome, Ready, second_time, timed
-from .blocks import TextBlock, get_ready, map_blocks, text_blocks
+from .blocks import TextBlock, add_tokens, get_ready, map_blocks, text_blocks
+
+_Part = TypeVar('_Part')
 
 MAX_SUBTOKEN_LENGTH = 200
 MIN_COUNTS = (1, 1000)
-"""What Tensor2Tensor's problems learn with."""
+"""Tensor2Tensor's problems learn with these."""
 
 _GENERATED_MIN_COUNT = 50
 _WARM_UP = b'warm 1, cold 2.\n' * 3
 
 
 def count_blocks(blocks: Sequence[TextBlock], threads: int) -> TokenTable:
-    """Returns the counts of all blocks: into one table by all threads, as in a worker."""
+    """Returns the counts of all blocks."""
+    return count_shares(blocks, threads, _add_blocks)
+
+
+def count_shares(
+    parts: Sequence[_Part], threads: int, add: Callable[[TokenAccumulator, Sequence[_Part]], None]
+) -> TokenTable:
+    """Returns the counts of all parts: each thread counts a share, into one table, as in a worker."""
     first = TokenAccumulator()
     others = [TokenAccumulator(first.index) for _ in range(threads - 1)]
-    shares = [(sums, blocks[part::threads]) for part, sums in enumerate([first, *others])]
-    for _ in map_blocks(_count_share, shares, threads):
+    shares = [(sums, parts[number::threads]) for number, sums in enumerate([first, *others])]
+    for _ in map_blocks(lambda share: add(*share), shares, threads):
         pass
     return TokenTable(*first.finish(others))
 
 
-def _count_share(share: tuple[TokenAccumulator, Iterable[TextBlock]]) -> None:
-    sums, blocks = share
-    for block in blocks:
-        (side,) = text_rows(block.data, block.offset, T2T_LINES).sides
-        sums.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
+def _add_blocks(sums: TokenAccumulator, blocks: Sequence[TextBlock]) -> None:
+    add_tokens(sums, blocks, T2T_LINES, T2TPreTokenizer())
 
 
 def counts_digest(table: TokenTable) -> str:
@@ -71,7 +77,7 @@ def learn(ready: Ready, *, text: str, vocabulary_size: int, threads: int) -> Out
 
 
 def search(table: TokenTable, size: int) -> SearchResult:
-    """Returns what the original's search gives, within the original's range of min-counts."""
+    """Returns the vocabulary that the original's search finds, within its range of min-counts."""
     learner = MemoryLearner(table, max_subtoken_length=MAX_SUBTOKEN_LENGTH)
     return search_vocabulary(
         learner.build,
@@ -98,7 +104,7 @@ def search_counts(ready: Ready, *, counts: str, vocabulary_size: int) -> Outcome
 
 
 def build_generated(ready: Ready, *, tokens: int) -> Outcome:
-    """Builds a vocabulary of a generated table, for a size that no corpus at hand has."""
+    """Builds a vocabulary from a generated table, which can be larger than those of the corpora."""
     table = generated_table(tokens)
     search(count_blocks(text_blocks(_WARM_UP), 1), 1)
 

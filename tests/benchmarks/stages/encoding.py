@@ -1,4 +1,4 @@
-"""Text to ids, ids to records, text to records: each with no Beam around it."""
+"""Text to ids, ids to records, and text to records, without Beam."""
 
 import shutil
 import threading
@@ -21,7 +21,7 @@ from .written import take_file
 
 
 class _ThreadsEncoders:
-    """A block encoder for each thread, as the pipelines have it."""
+    """An encoder for each thread, as in the pipelines."""
 
     def __init__(self, vocabulary: str):
         self._encoder = SubwordTextEncoder.load(vocabulary)

@@ -1,9 +1,8 @@
-"""A file in one of the corpus formats to token counts: read, given as rows, counted."""
+"""A file in one of the corpus formats to token counts."""
 
 import json
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -28,13 +27,12 @@ from tokcore.corpus.formats import (
     read_blocks,
 )
 from tokcore.counts.counting import TokenAccumulator
-from tokcore.counts.token_table import TokenTable
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.t2t import T2TPreTokenizer
 
-from ..outcome import Outcome, Ready
-from .blocks import get_ready, map_blocks
-from .counting import counts_digest
+from ..outcome import Outcome, Ready, timed
+from .blocks import get_ready
+from .counting import count_shares, counts_digest
 
 FORMATS: dict[str, Callable[[], CorpusFormat]] = {
     'text': lambda: corpus_format('text')(),
@@ -52,7 +50,7 @@ _ENDS = {'tmx': '</body></tmx>\n'}
 
 
 def write_as(kind: str, lines: Path, path: Path) -> None:
-    """Writes lines as a file of a format, with a number for each beside the text."""
+    """Writes lines as a file of a format, each with its number if the format has fields."""
     with open(lines, encoding='utf-8', newline='\n') as texts:
         rows = enumerate(text.rstrip('\n').replace('\t', ' ') for text in texts)
         if kind == 'parquet':
@@ -84,32 +82,21 @@ def _write_parquet(rows: Iterator[tuple[int, str]], path: Path) -> None:
 
 
 def count(ready: Ready, *, kind: str, path: str, threads: int) -> Outcome:
-    """Counts a file by work items, each of which a thread reads and counts as a whole."""
+    """Counts a file by work items; a thread reads and counts an item as a whole."""
     get_ready()
-    made = FORMATS[kind]()
+    source = FORMATS[kind]()
     file = CorpusFile(path, path, Path(path).stat().st_size, False)
-    split = Split('train', made, ((file,),))
-    index = [format_reader(made).index(each, _open) for each in index_ranges(split, ITEM_BYTES)]
+    split = Split('train', source, ((file,),))
+    reader = format_reader(source)
+    index = [reader.index(each, _open) for each in index_ranges(split, ITEM_BYTES)]
     items = plan_items(split, index, ITEM_BYTES)
-    first = TokenAccumulator()
-    sums = [first, *(TokenAccumulator(first.index) for _ in range(threads - 1))]
-    _count_items((first, items[:1]))
-    first.finish([])
-    ready()
-    started = time.perf_counter()
-    first = TokenAccumulator()
-    sums = [first, *(TokenAccumulator(first.index) for _ in range(threads - 1))]
-    shares = [(each, items[part::threads]) for part, each in enumerate(sums)]
-    for _ in map_blocks(_count_items, shares, threads):
-        pass
-    table = TokenTable(*first.finish(sums[1:]))
-    seconds = time.perf_counter() - started
+    count_shares(items[:1], 1, _add_items)
+    table, seconds = timed(ready, lambda: count_shares(items, threads, _add_items))
     facts = {'digest': counts_digest(table), 'tokens': table.total, 'distinct': len(table)}
     return Outcome(seconds, facts)
 
 
-def _count_items(share: tuple[TokenAccumulator, list[WorkItem]]) -> None:
-    sums, items = share
+def _add_items(sums: TokenAccumulator, items: Sequence[WorkItem]) -> None:
     for item in items:
         for block in read_blocks(item, _open, BLOCK_BYTES, MAX_LINE_BYTES):
             (side,) = block_rows(block, T2T_LINES).sides

@@ -1,21 +1,20 @@
-"""Text to ids by a tokenizer's file of a trained model."""
+"""Text to ids by the tokenizer file of a trained model."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from pipelines.engines.machine import keep_freed_memory
-from tokcore.corpus.line_rows import text_rows
 from tokcore.encoding.encoder import Encoder
 from tokcore.schemes import find_scheme, scheme_names
 
 from ..outcome import Outcome, Ready, timed
-from .blocks import TextBlock, text_blocks
+from .blocks import TextBlock, ids_of_blocks, text_blocks
 
 _WARM_UP = 200_000
 
 
 def encode(ready: Ready, *, text: str, file: str, pattern: str | None = None) -> Outcome:
-    """Text in memory to ids in memory; `pattern` is of a file of ranks."""
+    """Text in memory to ids in memory; a file of ranks needs a `pattern`."""
     data = Path(file).read_bytes()
     [name] = [name for name in scheme_names() if find_scheme(name).recognizes(data)]
     options = find_scheme(name).options_from_file(data, file)
@@ -24,8 +23,7 @@ def encode(ready: Ready, *, text: str, file: str, pattern: str | None = None) ->
     content = Path(text).read_bytes()
 
     def encoded(encoder: Encoder, blocks: Sequence[TextBlock]) -> int:
-        rows = (text_rows(block.data, block.offset, scheme.normalizer) for block in blocks)
-        return sum(len(encoder.encode_side(each.sides[0]).ids) for each in rows)
+        return sum(map(len, ids_of_blocks(encoder, blocks, scheme.normalizer)))
 
     keep_freed_memory()
     encoded(scheme.encoder(vocabulary), text_blocks(content[:_WARM_UP])[:1])

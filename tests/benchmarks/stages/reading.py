@@ -1,4 +1,4 @@
-"""Batches and rows of what was written, and a dataset opened."""
+"""Batches and rows of a dataset, and the time to open one."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,12 +16,16 @@ BATCH_SIZE = 64
 LONGEST = 100
 TOKENS = 4096
 WINDOW = 1 << 16
-"""Rows that are shuffled together; `Dataset.batches` has the same by itself."""
+"""Rows that are shuffled together; the default of `Dataset.batches`."""
 
 AT_ONCE = 1024
 """Rows that are asked for in one call."""
 
 _RANDOM_ROWS = 100_000
+
+_NMT_OPTIONS = {
+    'batch_size': BATCH_SIZE, 'source_max_length': LONGEST, 'target_max_length': LONGEST, 'pad': 2,
+}  # fmt: skip
 
 
 def batches(ready: Ready, *, folder: str, shared: str) -> Outcome:
@@ -29,16 +33,16 @@ def batches(ready: Ready, *, folder: str, shared: str) -> Outcome:
     from tokcore import open_dataset
 
     dataset = open_dataset(folder)
-    return _iterated(ready, lambda: dataset.batches('train', **_asked()), tally)
+    return _iterated(ready, lambda: dataset.batches('train', **_NMT_OPTIONS), tally)
 
 
 def by_tensorflow(ready: Ready, *, folder: str, shared: str) -> Outcome:
     """The same as a `tf.data.Dataset`."""
     from tokcore import open_dataset
 
-    made = open_dataset(folder).tensorflow('train', **_asked())
-    next(made.as_numpy_iterator())
-    facts, seconds = timed(ready, lambda: tally(made.as_numpy_iterator()))
+    batches = open_dataset(folder).tensorflow('train', **_NMT_OPTIONS)
+    next(batches.as_numpy_iterator())
+    facts, seconds = timed(ready, lambda: tally(batches.as_numpy_iterator()))
     return Outcome(seconds, facts)
 
 
@@ -47,8 +51,8 @@ def budget(ready: Ready, *, folder: str, shared: str) -> Outcome:
     from tokcore import open_dataset
 
     dataset = open_dataset(folder)
-    asked = {'tokens_per_batch': TOKENS, 'pad': 0, 'window': WINDOW}
-    return _iterated(ready, lambda: dataset.batches('train', **asked), budget_facts)
+    options = {'tokens_per_batch': TOKENS, 'pad': 0, 'window': WINDOW}
+    return _iterated(ready, lambda: dataset.batches('train', **options), budget_facts)
 
 
 def _iterated(ready: Ready, batches: Callable[[], Any], facts_of: Callable[..., dict]) -> Outcome:
@@ -92,7 +96,7 @@ def random_numbers(rows: int) -> np.ndarray:
 
 
 def row_facts(rows: Iterable[Mapping[str, np.ndarray]]) -> dict[str, object]:
-    """Returns what rows hold: how many they are, and their ids."""
+    """Returns the number of rows, and a digest of the number of their ids."""
     count = inputs = targets = 0
     for row in rows:
         count += 1
@@ -102,7 +106,7 @@ def row_facts(rows: Iterable[Mapping[str, np.ndarray]]) -> dict[str, object]:
 
 
 def budget_facts(found: Iterable[Mapping[str, np.ndarray]]) -> dict[str, object]:
-    """Returns what batches hold, whatever their order: how many they are, their rows and ids."""
+    """Returns the number of rows, and a digest of batches and ids that ignores their order."""
     batches = rows = ids = 0
     for batch in found:
         batches += 1
@@ -112,7 +116,7 @@ def budget_facts(found: Iterable[Mapping[str, np.ndarray]]) -> dict[str, object]
 
 
 def _indexed_rows(folder: str) -> 'SplitRows':
-    """Returns the rows of a dataset; its kernels are compiled, and its index is there."""
+    """Returns the rows of a dataset, with its index written and kernels compiled."""
     from tokcore import open_dataset
 
     dataset = open_dataset(folder)
@@ -125,7 +129,7 @@ def _indexed_rows(folder: str) -> 'SplitRows':
 
 
 def tally(found: Iterable[Mapping[str, np.ndarray]]) -> dict[str, object]:
-    """Returns what batches hold, whatever their order: rows, and a digest of their ids."""
+    """Returns the number of rows, and a digest of their ids that ignores the order of batches."""
     rows, sums = 0, np.zeros(3, np.int64)
     for batch in found:
         rows += len(batch['source'])
@@ -137,15 +141,8 @@ def tally(found: Iterable[Mapping[str, np.ndarray]]) -> dict[str, object]:
     return {'rows': rows, 'digest': '-'.join(map(str, [rows, *sums.tolist()]))}
 
 
-def _asked() -> dict[str, object]:
-    return {
-        'batch_size': BATCH_SIZE, 'source_max_length': LONGEST, 'target_max_length': LONGEST,
-        'pad': 2,
-    }  # fmt: skip
-
-
 def opened(ready: Ready, *, folder: str) -> Outcome:
-    """A dataset opened in a new process, imports and all."""
+    """Opens a dataset in a new process, with imports."""
     ready()
     started = time.perf_counter()
     from tokcore import open_dataset

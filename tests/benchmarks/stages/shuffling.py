@@ -1,7 +1,7 @@
-"""Text to shuffled shards by the kernels alone: what `tokbeam encode` does, without Beam.
+"""Text to shuffled shards by the kernels only: the work of `tokbeam encode` without Beam.
 
 An external sort: framed rows are collected, sorted and written as runs; each shard is merged from
-all runs. All by the functions that the pipelines call, one after another on one thread.
+all runs. These are the functions that the pipelines call, one after another on one thread.
 """
 
 import shutil

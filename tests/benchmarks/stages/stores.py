@@ -1,8 +1,7 @@
 """A whole `build` with inputs, work and output on an object store of this machine, or on its disk.
 
-The store is moto, in a process of its own. The memory of the command alone is reported as
-`command_peak_bytes`, since the store keeps all objects in memory; the processor time of each beside
-it, since a store that is written in Python takes more than the command.
+The store is moto, in another process. It keeps all objects in memory and takes more processor time
+than the command, so the memory and processor time of the command are facts of their own.
 """
 
 import contextlib
@@ -54,7 +53,7 @@ def build(ready: Ready, *, text: str, vocabulary_size: int, output: str, on_stor
         _, status, used = os.wait4(pid, 0)
         seconds = time.perf_counter() - started
         if status:
-            sys.exit(os.waitstatus_to_exitcode(status))  # its last words are on stderr
+            sys.exit(os.waitstatus_to_exitcode(status))  # its message is on stderr
         if on_store:
             facts['store_processor_seconds'] = _processor_seconds(server) - before
             _download(target, Path(output))
@@ -77,7 +76,7 @@ def _processor_seconds(process: int) -> float:
 
 @contextlib.contextmanager
 def _store() -> Iterator[int]:
-    """Serves a store with a bucket, and has this process and its children use it; yields its process."""
+    """Starts a store with a bucket, which this process and its children use; yields its process id."""
     import boto3
 
     server = subprocess.Popen(

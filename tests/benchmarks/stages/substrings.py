@@ -1,4 +1,4 @@
-"""Whole searches on Beam from generated counts: what crosses shuffles, in how many jobs."""
+"""Whole searches on Beam from generated counts: the bytes that are shuffled, and the jobs."""
 
 import hashlib
 import tempfile
@@ -61,7 +61,7 @@ def search_on_beam(ready: Ready, *, form: str, tokens: int, vocabulary_size: int
 
 
 class _ObservedRuns:
-    """Runs pipelines, and adds up what their shuffles take in."""
+    """Runs pipelines, and adds up the input of their shuffles."""
 
     def __init__(self) -> None:
         self.jobs = 0
@@ -82,9 +82,9 @@ class _ObservedRuns:
             append(buffer, data)
 
         def observed_partition(buffer: GroupingBuffer, parts: int) -> list:
-            # The table is empty as soon as it was asked for once.
+            # The first call of `partition` empties the table.
             self.shuffled_elements += sum(map(len, buffer._table.values()))
             return partition(buffer, parts)
 
-        # For good: the process has this one run.
+        # Not undone, because the process ends after this run.
         GroupingBuffer.append, GroupingBuffer.partition = observed_append, observed_partition

@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tokcore.corpus.line_rows import text_rows
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 from tokcore.wordpiece.options import WordPieceOptions
@@ -13,11 +12,11 @@ from tokcore.wordpiece.scheme import SCHEME, WordPieceScheme
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 
 from ..outcome import Outcome, Ready, second_time, timed
-from .blocks import TextBlock, get_ready, text_blocks
+from .blocks import TextBlock, add_tokens, get_ready, ids_of_blocks, text_blocks
 from .counting import counts_digest
 
 _CASED = WordPieceScheme(lower_case=False)
-"""As the peers' models are trained."""
+"""The peers' models are trained on cased text."""
 
 _WARM_UP = b'warm 1, cold 2; warmer.\n' * 20
 
@@ -25,9 +24,7 @@ _WARM_UP = b'warm 1, cold 2; warmer.\n' * 20
 def count_words(blocks: Sequence[TextBlock]) -> TokenTable:
     """Returns the counts of the words of all blocks, lowered and without accents."""
     sums = TokenAccumulator()
-    for block in blocks:
-        (side,) = text_rows(block.data, block.offset, SCHEME.normalizer).sides
-        sums.add_rows(side.text, side.starts, side.ends, SCHEME.pre_tokenizer)
+    add_tokens(sums, blocks, SCHEME.normalizer, SCHEME.pre_tokenizer)
     return TokenTable(*sums.finish())
 
 
@@ -47,8 +44,8 @@ def encode(ready: Ready, *, text: str, model: str) -> Outcome:
     ids_by_piece = json.loads(Path(model).read_bytes())['model']['vocab']
     vocabulary = WordPieceVocabulary(sorted(ids_by_piece, key=ids_by_piece.get))
     encoder = _CASED.encoder(vocabulary)
-    rows = (text_rows(block.data, block.offset, _CASED.normalizer) for block in blocks)
-    ids, seconds = timed(ready, lambda: [encoder.encode_side(each.sides[0]).ids for each in rows])
+    encoded = ids_of_blocks(encoder, blocks, _CASED.normalizer)
+    ids, seconds = timed(ready, lambda: list(encoded))
     return Outcome(seconds, {'ids': sum(map(len, ids))})
 
 
