@@ -130,7 +130,7 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     file_suffix = 'model'
     options = UnigramOptions
     beam_learner = 'pipelines.learning.unigram_on_beam:search_on_beam'
-    # Words as tokens and in letters, or ranked: 4. Pieces, 80 bytes each: 6 where there are fewer than a million.
+    # Words as tokens and in letters, or ranked: 4. Pieces, 120 bytes each: 6 where they are a million.
     learner_bytes_per_character = 10
     learner_steps = 'steps'
     counts_last_word = True
