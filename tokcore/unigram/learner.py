@@ -1,10 +1,8 @@
 """The Unigram learner in memory: from words to pieces and scores, bit for bit as SentencePiece 0.2.3.
 
 `plain_iteration` shows the algorithm on strings. Here words and pieces are arrays of letters, and a trie of the
-pieces lists the edges of a word's lattice.
-
-Memory for a word of n letters: 2n + 9 bytes and what is sorted while the first pieces are found, 2n + 38 while
-words are ranked, and then a byte or two for each letter and 5 more.
+pieces lists the edges of a word's lattice. A word of n letters takes 2n + 40 bytes while words are ranked, and then
+5 and one or two for each letter.
 """
 
 import math
