@@ -1,5 +1,6 @@
 """The words that SentencePiece's trainer sees, by its own normalizer, for tests of the Unigram learner."""
 
+import dataclasses
 import io
 import re
 from collections import Counter
@@ -8,13 +9,14 @@ from collections.abc import Iterable
 import numpy as np
 import sentencepiece
 
-from tokcore.kernels.bytes import row_offsets
-from tokcore.unigram.words import Words
+from tokcore.counts.token_table import TokenTable
 
 METAS = ('<unk>', '<s>', '</s>')
 
 
-def words_of(lines: Iterable[str], rule: str = 'nmt_nfkc', metas: Iterable[str] = METAS) -> Words:
+def words_of(
+    lines: Iterable[str], rule: str = 'nmt_nfkc', metas: Iterable[str] = METAS
+) -> TokenTable:
     """Counts the words of lines as the trainer does; too long lines are left out."""
     normalizer = sentencepiece.SentencePieceNormalizer(
         rule_name=rule,
@@ -25,12 +27,11 @@ def words_of(lines: Iterable[str], rule: str = 'nmt_nfkc', metas: Iterable[str] 
     names = re.compile('|'.join(map(re.escape, sorted(metas, key=len, reverse=True))))
     lines = [line for line in lines if 0 < len(line.encode()) <= 4192 and '\u2585' not in line]
     counts: Counter[str] = Counter()
-    ending: Counter[str] = Counter()
     last: list[str] = []
     for sentence in normalizer.normalize(lines):
         words = re.findall('\u2581[^\u2581]*|^[^\u2581]+', names.sub('\x1f', sentence))
-        counts.update(words)
-        ending.update(words[-1:])
+        counts.update(f'{word}\u2581' for word in words[:-1])
+        counts.update(f'{word}\0' for word in words[-1:])
         last.append(words[-1] if words else '')
     i = 0
     while i < len(last):
@@ -39,14 +40,8 @@ def words_of(lines: Iterable[str], rule: str = 'nmt_nfkc', metas: Iterable[str] 
         else:  # an empty sentence and the last one change places
             last[i] = last[-1]
             last.pop()
-    encoded = [word.encode() for word in counts]
-    return Words(
-        np.frombuffer(b''.join(encoded), np.uint8),
-        row_offsets([*map(len, encoded)]),
-        np.array([*counts.values()], np.int64),
-        np.array([ending[word] for word in counts], np.int64),
-        last[-1].encode(),
-    )
+    table = TokenTable.from_items(counts.items())
+    return dataclasses.replace(table, last_word=last[-1].encode())
 
 
 def trained(lines: Iterable[str], vocab_size: int, **options) -> list[tuple[bytes, np.float32]]:

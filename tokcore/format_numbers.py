@@ -41,7 +41,7 @@ ITERATOR_STATE = 6
 SHUFFLE = 4
 """`plan.json` of a shuffle, and its sorted runs: any change of the bytes that a plan leads to."""
 
-LEARNER_ROUNDS = 2
+LEARNER_ROUNDS = 3
 """The files of a learner on Beam, in `learner-…` of the work folder."""
 
 CHECKED_FILE = 1

@@ -12,7 +12,7 @@ import os
 import pathlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import psutil
@@ -21,6 +21,7 @@ import psutil
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _LARGEST_KEPT = 32 << 20
 _MOST_KEPT = 256 << 20
+_DEFAULT_KEPT = 128 << 10
 
 _STATUS = pathlib.Path('/proc/self/status')
 
@@ -76,13 +77,26 @@ def keep_freed_memory() -> None:
     And what one thread frees the next one gets, still in the cache, if all share one arena.
     Other C libraries are left as they are.
     """
+    _set_malloc({_MMAP_THRESHOLD: _LARGEST_KEPT, _TRIM_THRESHOLD: _MOST_KEPT, _ARENA_MAX: 1})
+
+
+def return_freed_memory() -> None:
+    """Makes glibc give freed blocks back to the system, now and later, for work in a few large blocks.
+
+    By itself it keeps larger blocks the larger those are that were freed before. Then a learner whose phases
+    use different arrays takes nearly as much as all of them together.
+    """
+    if _set_malloc({_MMAP_THRESHOLD: _DEFAULT_KEPT, _TRIM_THRESHOLD: _DEFAULT_KEPT}):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _set_malloc(values: Mapping[int, int]) -> bool:
+    """Sets glibc's parameters; returns False with another C library."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # not glibc
-        return
-    mallopt(_MMAP_THRESHOLD, _LARGEST_KEPT)
-    mallopt(_TRIM_THRESHOLD, _MOST_KEPT)
-    mallopt(_ARENA_MAX, 1)
+    except (AttributeError, OSError, TypeError):
+        return False
+    return all(mallopt(name, value) for name, value in values.items())
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from pipelines.artifacts.counts import (
 )
 from pipelines.artifacts.dev_texts import DevText
 from pipelines.engines.engine import Engine
-from pipelines.engines.machine import available_bytes, peak_bytes
+from pipelines.engines.machine import available_bytes, peak_bytes, return_freed_memory
 from pipelines.engines.progress import ON_BAR, RoundEnded, WorkDone, notify
 from pipelines.files import filesystem
 from pipelines.learning.rounds import OutputRounds, SearchRounds
@@ -146,7 +146,9 @@ class VocabularySearch(Generic[OptionsT]):
         elif choice.learner == 'rounds':
             learned, predicted = self._learn_in_rounds(report), 0
         else:
+            return_freed_memory()
             tables = [read_counts(counts, self.scheme.unstorable)]
+            return_freed_memory()  # what reading has left
             if self._learner == 'auto' and self._is_too_large(tables[0]):
                 learned, predicted = self._learn_in_parts(report, tables[0])
             else:

@@ -42,13 +42,15 @@ from pipelines.transforms.stats import WriteStats, read_stats
 from tokcore.counts.tables import concatenate_tables
 from tokcore.counts.token_table import TokenTable, distinct_table
 from tokcore.encoding.scheme import Learned
+from tokcore.foreign_tokenizers.sentences import check_words
 from tokcore.kernels.jit import read_only
 from tokcore.learning.size_search import Progress
 from tokcore.text.unicode import CODE_POINTS
 from tokcore.unigram import learner, seeds
 from tokcore.unigram.numbers import number_tables
+from tokcore.unigram.strings import Strings, pick_strings, starts_of
 from tokcore.unigram.trie import PieceTrie
-from tokcore.unigram.words import Alphabet, Words, choose_alphabet, count_characters
+from tokcore.unigram.words import Alphabet, choose_alphabet, count_characters
 from tokcore.warm_up import compile_learning
 
 _LOGGER = logging.getLogger(__name__)
@@ -80,9 +82,8 @@ def search_on_beam(search: VocabularySearch, report: Progress) -> tuple[Learned,
     )
     with rounds.claimed() as claim:
         search.engine.compile_first(functools.partial(compile_learning, scheme))
-        words = BeamWords(
-            tuple(parts), scheme, search.counts.last_word, rules, WordFiles(rounds.folder)
-        )
+        files = WordFiles(rounds.folder)
+        words = BeamWords(tuple(parts), search.counts.last_word, rules, files)
         run = ClaimedRun(claim, search.engine.run)
         said = search.label, functools.partial(report, 0)
         learned = learn_on_beam(words, search.work, run, search.engine.workers, *said)
@@ -100,7 +101,6 @@ class BeamWords:
     """
 
     parts: tuple[CountsPart, ...]  # of Parquet files of token counts; a token may be in several
-    scheme: Any  # its `words_of` returns the words of a table of tokens
     last_word: bytes | None
     rules: learner.PieceRules
     files: WordFiles
@@ -109,33 +109,37 @@ class BeamWords:
     def known(self) -> '_Survey':
         return _read_survey(self.files.survey_path, self.rules)
 
-    def tables(self, number: int) -> Iterator[Words]:
+    def tables(self, number: int) -> Iterator[TokenTable]:
         """Yields the words of a part; a word may be in several tables."""
         part = self.parts[number]
         groups = range(part.first, part.last)
-        for data, offsets, counts in read_new_batches(part.path, self.scheme.unstorable, groups):
-            tokens = TokenTable(data[offsets[0] : offsets[-1]], offsets - offsets[0], counts)
-            yield self.scheme.words_of(dataclasses.replace(tokens, last_word=self.last_word))
+        for data, offsets, counts in read_new_batches(part.path, '', groups):
+            data, offsets = data[offsets[0] : offsets[-1]], offsets - offsets[0]
+            table = TokenTable(data, offsets, counts, last_word=self.last_word)
+            check_words(table)
+            yield table
 
     def survey(self, number: int) -> Iterator[list]:
         """Yields the characters of a part, with both counts, and a sample of its words."""
         totals, sample = np.zeros((2, CODE_POINTS), np.int64), []
-        every = max(1, _WORDS_IN_RANGE >> 8)
         for table in self.tables(number):
             totals[0] += count_characters(table)
-            totals[1] += count_characters(table._replace(counts=np.ones_like(table.counts)))
-            for index in range(0, len(table.counts), every):
-                word = table.text[slice(*table.offsets[index : index + 2])].tobytes()
-                sample.append([-int(table.counts[index]), word.decode()])
+            once = dataclasses.replace(table, counts=np.ones_like(table.counts))
+            totals[1] += count_characters(once)
+            sampled = table.pick(np.arange(0, len(table), max(1, _WORDS_IN_RANGE >> 8)))
+            sample += [[-count, token[:-1]] for token, count in sampled.items()]
         found = totals[0].nonzero()[0]
         yield [''.join(map(chr, found.tolist())), *totals[:, found].tolist(), sample]
 
     def merged(self, number: int) -> list[TokenTable]:
         """Returns the words of a part in letters."""
-        letters_of = self.known.alphabet.letters_of
+        words_of = self.known.alphabet.words_of
         table = concatenate_tables(
-            [_table(*letters_of(words), words.counts) for words in self.tables(number)]
+            [_table(words.letters, words.counts) for words in map(words_of, self.tables(number))]
         )
+        # Empty sentences are the token that is only a 0.
+        is_word = np.diff(table.offsets) > self.known.stored_type.itemsize
+        table = table.pick(is_word.nonzero()[0])
         return [distinct_table(table.data, table.offsets, table.counts)]
 
     def by_ranges(self, table: TokenTable) -> list[tuple[int, TokenTable]]:
@@ -158,42 +162,33 @@ class BeamWords:
             write_checked(path, table.pick(order[turn::shards]).to_bytes())
         return [number, len(table)]
 
-    def shard(self, number: int) -> TokenTable:
-        """Returns the words of a shard in their order."""
-        tables, before, shards = [TokenTable.from_items([])], 0, self.rules.num_threads
-        for range_, size in read_json(self.files.first_path):
-            path = self.files.words_path(range_ * shards + (number - before) % shards)
-            tables.append(read_packed(TokenTable, path))
-            before += size
-        return concatenate_tables(tables)
-
-    def strings(self, table: TokenTable) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the letters and the starts of words."""
-        stored = self.known.stored_type
-        letters = table.data.view(stored).astype(self.known.alphabet.dtype)
-        return read_only(letters), read_only(table.offsets // stored.itemsize)
+    def letters(self, table: TokenTable) -> np.ndarray:
+        """Returns the letters of words, which are in their stored form."""
+        return read_only(table.data.view(self.known.stored_type).astype(self.known.alphabet.dtype))
 
     def write_candidates(self, element: tuple[int, tuple[int, int]]) -> None:
         """Writes the best strings that begin with some letters, in their order, with their counts."""
         (group, bounds), rules = element, self.rules
         tables = itertools.chain.from_iterable(map(self.tables, range(len(self.parts))))
         alphabet, longest = self.known.alphabet, rules.max_sentencepiece_length
-        found = seeds.find_among(tables, alphabet, longest, *bounds, rules.most_seeds)
-        write_checked(self.files.first_counts_path(group), _table(*found).to_bytes())
+        text, best = seeds.find_among(tables, alphabet, longest, *bounds, rules.most_seeds)
+        table = _table(pick_strings(text, best.positions, best.lengths + 1), best.counts)
+        write_checked(self.files.first_counts_path(group), table.to_bytes())
 
     def write_sums(self, folder: str, step: int, shard: int) -> None:
         """Writes the sums of a shard in a step, float32[pieces]."""
-        table = self.shard(shard)
-        strings = learner.strings_of(
-            *self.strings(table), read_only(table.counts.astype(np.float32))
-        )
         with _READING:
             pieces, trie = _read_pieces(self, step)
-        sums = np.zeros(len(pieces.scores), np.float32)
-        self.rules.kernel(step)(
-            strings, 0, 1, trie.nodes, learner.unknown_score(pieces),
-            self.rules.max_sentencepiece_length, number_tables(), sums,
-        )  # fmt: skip
+        sums, before, shards = np.zeros(len(pieces.scores), np.float32), 0, self.rules.num_threads
+        for range_, size in read_json(self.files.first_path):
+            path = self.files.words_path(range_ * shards + (shard - before) % shards)
+            table = read_packed(TokenTable, path)
+            letters, counts = self.letters(table), table.counts.astype(np.float32)
+            self.rules.kernel(step)(
+                Strings.of(letters, starts_of(letters)[:-1], counts), trie.nodes, pieces.unknown_score,
+                self.rules.max_sentencepiece_length, number_tables(), sums,
+            )  # fmt: skip
+            before += size
         write_checked(os.path.join(folder, f'{shard}'), sums.astype('<f4').tobytes())
 
 
@@ -204,7 +199,7 @@ def learn_on_beam(
     workers: int = 1,
     label: str = 'vocab',
     report: learner.Report = lambda done, total: None,
-) -> learner.LearnedPieces:
+) -> list[tuple[str, np.float32]]:
     """Learns the pieces of `learn_pieces`; what an earlier run has finished is not repeated.
 
     Args:
@@ -224,7 +219,8 @@ def learn_on_beam(
 
     def sum_step(step: int, pieces: seeds.Pieces, trie: PieceTrie) -> np.ndarray:
         began = time.monotonic()
-        stored = _table(pieces.letters, pieces.starts, pieces.scores.view(np.uint32))
+        bits = pieces.scores.view(np.uint32).astype(np.int64)
+        stored = TokenTable(pieces.letters, starts_of(pieces.letters), bits)
         write_checked(files.pieces_path(0, step), stored.to_bytes())
         run_each(range(rules.num_threads), functools.partial(words.write_sums, work, step))
         total = np.zeros(len(pieces.scores), np.float32)
@@ -249,9 +245,7 @@ def learn_on_beam(
         pieces, _ = _read_pieces(words, step)
     else:
         pieces = _find_seeds(words, run_each)
-    return learner.learn_from_seeds(
-        pieces, alphabet.code_points, alphabet.required, rules, sum_step, step, report
-    )
+    return learner.learn_from_seeds(pieces, alphabet, rules, sum_step, step, report)
 
 
 def _survey(words: BeamWords, path: str, run: RunPipeline) -> list:
@@ -294,23 +288,21 @@ def _find_seeds(words: BeamWords, run_each: Callable) -> seeds.Pieces:
     known, most = words.known, words.rules.most_seeds
     groups = [*enumerate(seeds.partitions(known.totals[1], _SUFFIXES_IN_GROUP))]
     paths = [words.files.first_counts_path(group) for group, _ in groups]
-    run_each(
-        [each for each in groups if not filesystem.exists(paths[each[0]])], words.write_candidates
-    )
+    missing = [each for each in groups if not filesystem.exists(paths[each[0]])]
+    run_each(missing, words.write_candidates)
     table = TokenTable.from_items([])
     for path in paths:
         table = concatenate_tables([table, read_packed(TokenTable, path)])
-        text, starts = words.strings(table)
+        text, starts = words.letters(table), table.offsets[:-1] // known.stored_type.itemsize
         sizes = seeds.letters_of_alphabet(known.alphabet.code_points).sizes[text].astype(np.int16)
-        found = seeds.Candidates(
-            np.arange(len(table)),
-            (np.diff(starts) - 1).astype(np.int16),
-            np.add.reduceat(sizes, starts[:-1]) - 1,
-            table.counts,
-        ).best(most)
+        lengths = np.diff(table.offsets) // known.stored_type.itemsize - 1
+        byte_lengths = np.add.reduceat(sizes, starts) - 1
+        numbers = np.arange(len(table))
+        found = seeds.Candidates(numbers, lengths.astype(np.int16), byte_lengths, table.counts)
+        found = found.best(most)
         table = table.pick(found.positions)
-    text, starts = words.strings(table)
-    found = found._replace(positions=starts[:-1])
+    text, starts = words.letters(table), table.offsets[:-1] // known.stored_type.itemsize
+    found = found._replace(positions=starts)
     return seeds.choose_pieces(text, known.alphabet.code_points, known.totals[0], found, most)
 
 
@@ -330,7 +322,7 @@ def _read_survey(path: str, rules: learner.PieceRules) -> _Survey:
     characters, *counts, borders = read_json(path)
     totals = np.zeros((2, CODE_POINTS), np.int64)
     totals[:, [*map(ord, characters)]] = counts
-    alphabet = choose_alphabet(totals[0], rules.character_coverage, rules.required_chars)
+    alphabet = choose_alphabet(totals[0], rules.character_coverage)
     return _Survey(alphabet, totals[:, alphabet.code_points], borders)
 
 
@@ -340,12 +332,11 @@ _READING = threading.Lock()  # so that threads do not read the same pieces at on
 @functools.lru_cache(maxsize=1)
 def _read_pieces(words: BeamWords, step: int) -> tuple[seeds.Pieces, PieceTrie]:
     table = read_packed(TokenTable, words.files.pieces_path(0, step))
-    scores = table.counts.astype(np.uint32).view(np.float32)
-    pieces = seeds.Pieces(*words.strings(table), scores)
+    pieces = seeds.Pieces(table.data, table.counts.astype(np.uint32).view(np.float32))
     return pieces, PieceTrie.of(pieces)
 
 
-def _table(letters: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> TokenTable:
+def _table(letters: np.ndarray, counts: np.ndarray) -> TokenTable:
     """Returns words with counts, in their stored form."""
-    stored = letters.astype(letters.dtype.newbyteorder('>'))
+    stored, starts = letters.astype(letters.dtype.newbyteorder('>')), starts_of(letters)
     return TokenTable(stored.view(np.uint8), starts * stored.itemsize, counts.astype(np.int64))

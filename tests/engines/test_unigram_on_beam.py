@@ -32,23 +32,19 @@ def counted(lines):
 
 def in_memory(counts, last, rules):
     table = dataclasses.replace(TokenTable.from_items(counts.items()), last_word=last)
-    return bits(learn_pieces(SCHEME.words_of(table), rules))
+    return learn_pieces(table, rules)
 
 
 def on_beam(folder, counts, last, rules, run, files=3, workers=2):
     parts = counts_parts(write_counts(folder, counts, files, row_group_size=40), 80)
-    words = BeamWords(tuple(parts), SCHEME, last, rules, WordFiles(str(folder / 'files')))
-    return bits(learn_on_beam(words, str(folder / 'work'), run, workers))
+    words = BeamWords(tuple(parts), last, rules, WordFiles(str(folder / 'files')))
+    return learn_on_beam(words, str(folder / 'work'), run, workers)
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     monkeypatch.setattr(unigram_on_beam, '_WORDS_IN_RANGE', 50)
     monkeypatch.setattr(unigram_on_beam, '_SUFFIXES_IN_GROUP', 200)
-
-
-def bits(learned):
-    return learned.pieces, learned.scores.tobytes()
 
 
 LINES = [*english_lines(150, seed=4), *chinese_lines(40, seed=5), 'e\u0301 \u0416 end']

@@ -17,7 +17,7 @@ import pipelines
 import tokcore
 from tokcore.foreign_tokenizers.sentencepiece import message_fields, read_model
 from tokcore.foreign_tokenizers.sentencepiece_files import model_file
-from tokcore.foreign_tokenizers.sentences import words_of_table
+from tokcore.foreign_tokenizers.sentences import check_words
 from tokcore.learn import count_tokens
 from tokcore.schemes import find_scheme
 
@@ -60,13 +60,6 @@ def corpus(tmp_path_factory):
     ]
 
 
-def by_word(words):
-    text, bounds = words.text.tobytes(), words.offsets.tolist()
-    keys = [text[start:end] for start, end in zip(bounds, bounds[1:])]
-    counts = zip(words.counts.tolist(), words.ending.tolist(), strict=True)
-    return dict(zip(keys, counts, strict=True)), words.last
-
-
 @pytest.mark.parametrize('rule', ['nmt_nfkc', 'identity'])
 @given(lines=LINES, cut=st.integers(0, 25))
 @example(lines=['the cat', ' ', 'sat', ' ', 'a', '', ' '], cut=3)
@@ -81,7 +74,11 @@ def test_words_are_those_of_the_trainer(tmp_path_factory, rule, lines, cut):
     plain = [token for line in lines for token in scheme.tokens(line)]
     assert dict(found.items()) == {token: plain.count(token) for token in plain}
     if any(scheme.tokens(line) not in ([], ['\0']) for line in lines):
-        assert by_word(words_of_table(found)) == by_word(words_of(lines, rule))
+        check_words(found)
+        expected = words_of(lines, rule)
+        words = {token: count for token, count in found.items() if token != '\0'}
+        assert words == dict(expected.items())
+        assert found.last_word == expected.last_word
     else:
         assert found.last_word == b''
 

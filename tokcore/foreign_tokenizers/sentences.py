@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.sampling import RowsToCount
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import side_of_text
@@ -34,14 +33,14 @@ from tokcore.foreign_tokenizers.sentencepiece import (
     normalized_rows,
     text_normalizer,
 )
-from tokcore.kernels.bytes import pick_ranges, with_margin
+from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.normalizers import find_damages
 from tokcore.text.pre_tokenizer import ListedTokens, RowPart, TextRows
 from tokcore.text.rewriting import replace_rows
 from tokcore.text.rows import NormalizedRows, Side
 from tokcore.text.unicode import check_rows
-from tokcore.unigram.words import META_NAME, RARE, Words
+from tokcore.unigram.words import META_NAME, RARE
 
 TOO_LONG, HAS_RARE = 'longer_than_max_sentence_length', 'has_u_2585'
 """The reasons under which sentences are counted that the trainer leaves out."""
@@ -219,36 +218,21 @@ def _cut_words(text, row_starts, row_ends, is_sentence, starts, ends, row_tokens
     return count
 
 
-def words_of_table(table: TokenTable) -> Words:
-    """Returns the words of a table of such tokens.
-
-    Raises:
-        InputError: a token is not such a token, or nobody knows the last word.
-    """
+def check_words(table: TokenTable) -> None:
+    """Raises InputError if a token is not such a token, or nobody knows the last word."""
     if table.last_word is None:
         raise InputError(
             'these counts do not say which word is the last of their corpus, which --scheme unigram '
             'depends on; give a whole folder that `tokbeam count --scheme unigram` has made'
         )
-    data, starts, stops = table.data, table.offsets[:-1], table.offsets[1:]
-    ends_sentence = data[stops - 1] == 0
+    ends, ends_sentence = table.offsets[1:], table.data[table.offsets[1:] - 1] == 0
     sizes = np.where(ends_sentence, len(END), len(MARK.encode()))
-    is_odd = stops - starts < sizes
+    is_odd = np.diff(table.offsets) < sizes
     for number, byte in enumerate(MARK.encode(), -3):
-        is_odd |= ~ends_sentence & (data[np.maximum(stops + number, 0)] != byte)
+        is_odd |= ~ends_sentence & (table.data[np.maximum(ends + number, 0)] != byte)
     if is_odd.any():
         token = table.pick(np.flatnonzero(is_odd)[:1]).data.tobytes().decode()
         raise InputError(
             f'the token {token!r:.80} is not of --scheme unigram, whose tokens end with U+2581 or U+0000; '
             'count the text with it'
         )
-    is_word = stops - starts > sizes
-    bounds = starts[is_word], (stops - sizes)[is_word]
-    text, offsets = pick_ranges(data, *map(read_only, bounds))
-    counts = table.counts[is_word]
-    all_ = TokenAccumulator()
-    ending = TokenAccumulator(all_.index)
-    all_.add_tokens(text, offsets, counts)
-    ending.add_tokens(text, offsets, np.where(ends_sentence[is_word], counts, 0))
-    text, offsets, sums = all_.finish()
-    return Words(text, offsets, sums, ending.finish()[2], table.last_word)

@@ -8,7 +8,7 @@ import os
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, SupportsFloat, get_args
 
 from tokcore.encoding.hub_folders import CONFIG_NAME, TOKENIZER_NAME
 from tokcore.encoding.scheme import Learned, LearningOptions, vocab_size_option
@@ -23,8 +23,7 @@ if typing.TYPE_CHECKING:
     from tokcore.foreign_tokenizers.sentencepiece import Piece
     from tokcore.foreign_tokenizers.sentences import SentenceLines, SentenceWords
     from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
-    from tokcore.unigram.learner import LearnedPieces, PieceRules
-    from tokcore.unigram.words import Words
+    from tokcore.unigram.learner import PieceRules
 
 Rule = Literal['nmt_nfkc', 'identity']
 Learner = Literal['auto', 'memory', 'beam']
@@ -114,9 +113,7 @@ class UnigramOptions(LearningOptions):
         default=16,
     )
     hard_vocab_limit: bool = _option(
-        'refuse a text that gives fewer entries than --vocab-size (default: on)',
-        None,
-        default=True,
+        'refuse a text that gives fewer entries than --vocab-size (default: on)', None, default=True
     )
     learner: Learner = option(
         'memory: in this process; beam: on the workers; auto: in memory where it fits (default: auto)',
@@ -133,9 +130,8 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     file_suffix = 'model'
     options = UnigramOptions
     beam_learner = 'pipelines.learning.unigram_on_beam:search_on_beam'
-    # Words, their letters twice and their order while they are ranked: 10. Pieces, 120 bytes each: 6 where there are
-    # fewer than a million. 14 were measured on 10 MB of distinct words, 10 on 28 MB.
-    learner_bytes_per_character = 16
+    # Words as tokens and in letters, or ranked: 4. Pieces, 120 bytes each: 6 where they are a million.
+    learner_bytes_per_character = 10
     learner_steps = 'steps'
     counts_last_word = True
     refused_options = _REFUSED
@@ -164,9 +160,7 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
         default=(),
     )
     byte_fallback: bool = _option(
-        'spell unknown characters by 256 entries for bytes',
-        None,
-        default=False,
+        'spell unknown characters by 256 entries for bytes', None, default=False
     )
 
     def __post_init__(self) -> None:
@@ -212,20 +206,16 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
     def learn_in_threads(
         self, table: TokenTable, options: UnigramOptions, report: Progress, most: int
     ) -> Learned[PretrainedVocabulary]:
+        from tokcore.foreign_tokenizers.sentences import check_words
         from tokcore.unigram.learner import learn_pieces
 
-        words, rules = [self.words_of(table)], self.piece_rules(options)
+        check_words(table)
+        rules, tables = self.piece_rules(options), [table]
         del table  # nobody else may have it, and then its memory is free
         learned = learn_pieces(
-            words.pop(), rules, min(rules.num_threads, most), functools.partial(report, 0)
+            tables.pop(), rules, min(rules.num_threads, most), functools.partial(report, 0)
         )
         return self.learned_from(learned, options)
-
-    def words_of(self, table: TokenTable) -> Words:
-        """Returns the words of tokens; see `words_of_table`."""
-        from tokcore.foreign_tokenizers.sentences import words_of_table
-
-        return words_of_table(table)
 
     def piece_rules(self, options: UnigramOptions) -> PieceRules:
         """Returns how pieces are learned."""
@@ -236,15 +226,9 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
         return PieceRules(num_meta_pieces=len(self._meta_pieces), **fields)
 
     def learned_from(
-        self, learned: LearnedPieces, options: UnigramOptions
+        self, pieces: Sequence[tuple[str, SupportsFloat]], options: UnigramOptions
     ) -> Learned[PretrainedVocabulary]:
-        """Returns the vocabulary of learned pieces."""
-        pieces = [piece.decode() for piece in learned.pieces]
-        return Learned(self._model(pieces, learned.scores.tolist(), options))
-
-    def _model(
-        self, pieces: Sequence[str], scores: Iterable[float], options: UnigramOptions
-    ) -> PretrainedVocabulary:
+        """Returns the vocabulary of learned pieces and their scores."""
         from tokcore.foreign_tokenizers.sentencepiece import NORMAL, Piece
         from tokcore.foreign_tokenizers.sentencepiece_files import model_file
         from tokcore.foreign_tokenizers.sentences import charsmap_data
@@ -258,9 +242,9 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
             if values[name] != usual[name]
             for value in (values[name] if isinstance(values[name], tuple) else [values[name]])
         ]
-        entries = [*first, *(Piece(*each, NORMAL) for each in zip(pieces, scores, strict=True))]
+        entries = [*first, *(Piece(text, float(score), NORMAL) for text, score in pieces)]
         data = model_file(entries, trainer, [(1, rule), (2, charsmap_data(rule))])
-        return self.parse(data, 'the learned model')
+        return Learned(self.parse(data, 'the learned model'))
 
     def parse(
         self, data: bytes, path: str, read: ReadBeside = read_if_there
@@ -302,8 +286,8 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
         return self.pre_tokenizer.tokens(text)
 
     def vocabulary_of(self, characters: Sequence[str]) -> PretrainedVocabulary:
-        pieces = sorted({*characters, '▁'})
-        return self._model(pieces, [-1.0] * len(pieces), UnigramOptions(0))
+        pieces = [(character, -1.0) for character in sorted({*characters, '▁'})]
+        return self.learned_from(pieces, UnigramOptions(0)).vocabulary
 
 
 SCHEME = UnigramScheme()

@@ -1,11 +1,11 @@
 """All ways to segment words: expected counts of the pieces, and the best ways.
 
-Each of N shards, word i of shard i mod N, is summed in single precision in its order, and the N sums are
-added in theirs: a shard is what one thread of SentencePiece's trainer computes. Threads take shards, so the
-result depends on N, not on the number of threads.
+Each of N shards of words is summed in single precision in its order, and the N sums are added in theirs: a
+shard is what one thread of SentencePiece's trainer computes. Threads take shards, so the result depends on N,
+not on the number of threads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -14,18 +14,10 @@ import numpy as np
 from tokcore.kernels.jit import kernel, kernel_without_allocation
 from tokcore.kernels.simd import prefetch
 from tokcore.unigram.numbers import add_logs, add_times_exp, number_tables
+from tokcore.unigram.strings import Strings, read_string
 from tokcore.unigram.trie import FREE, NO_PIECE, ROOT, find_slot, first_slot
 
 _f32, _f64 = np.float32, np.float64
-
-
-class Strings(NamedTuple):
-    """Words or pieces, and how often each occurs."""
-
-    letters: np.ndarray  # with a 0 behind each string
-    starts: np.ndarray  # int64[strings + 1]
-    counts: np.ndarray  # float32[strings]
-    longest: int  # letters
 
 
 class Edges(NamedTuple):
@@ -37,7 +29,7 @@ class Edges(NamedTuple):
     scores: np.ndarray  # float32[letters * width]
     walks: (
         np.ndarray
-    )  # uint64[letters, 3]: where a walk down the trie began, its node, and the next slot
+    )  # uint64[letters, 3]: where walks down the trie began, their nodes and next slots
 
 
 @kernel
@@ -50,8 +42,8 @@ def new_edges(letters, width):
 
 
 @kernel_without_allocation
-def list_edges(strings, start, size, width, nodes, unknown, edges):
-    """Lists the pieces that begin at each letter of the string at `start`, the shortest first.
+def list_edges(string, size, width, nodes, unknown, edges):
+    """Lists the pieces that begin at each letter of a string, the shortest first.
 
     A letter that is no piece is the first piece of all, by the score of unknown ones, after the others. All
     walks go down by one letter at a time, so that the memory for many steps is fetched at once.
@@ -60,15 +52,14 @@ def list_edges(strings, start, size, width, nodes, unknown, edges):
     for begin in range(np.uint64(size)):
         number[begin] = 0
         walks[begin, 0], walks[begin, 1] = begin, np.uint64(ROOT)
-        letter = strings.letters[np.uint64(start) + begin]
-        walks[begin, 2] = first_slot(nodes, ROOT, letter)
+        walks[begin, 2] = first_slot(nodes, ROOT, string[begin])
     left, depth = np.uint64(size), np.uint64(0)
     while left > np.uint64(0):
         going = np.uint64(0)
         for walk in range(left):
             begin, parent = walks[walk, 0], np.int64(walks[walk, 1])
-            position = np.uint64(start) + begin + depth
-            node = find_slot(nodes, walks[walk, 2], parent, strings.letters[position])
+            position = begin + depth
+            node = find_slot(nodes, walks[walk, 2], parent, string[position])
             if nodes[node]['parent'] == FREE:
                 continue
             piece = nodes[node]['piece']
@@ -77,7 +68,7 @@ def list_edges(strings, start, size, width, nodes, unknown, edges):
                 edges.ends[at], edges.pieces[at] = begin + depth + np.uint64(1), piece
                 edges.scores[at] = nodes[node]['score']
                 number[begin] += 1
-            letter = strings.letters[position + np.uint64(1)]
+            letter = string[position + np.uint64(1)]
             if letter != 0:
                 walks[going, 0], walks[going, 1] = begin, node
                 walks[going, 2] = first_slot(nodes, np.int64(node), letter)
@@ -93,19 +84,19 @@ def list_edges(strings, start, size, width, nodes, unknown, edges):
 
 
 def sum_shards(
-    kernel_of_shard: Callable[..., None], strings: Strings, nodes: np.ndarray, pieces: int,
-    unknown: np.float32, width: int, num_threads: int, max_workers: int,
+    kernel_of_shard: Callable[..., None], shards: Sequence[Strings], nodes: np.ndarray,
+    pieces: int, unknown: np.float32, width: int, max_workers: int,
 ) -> np.ndarray:  # fmt: skip
     """Returns the sums of all shards, float32[pieces]."""
     tables = number_tables()
 
-    def sum_shard(shard: int) -> np.ndarray:
+    def sum_shard(shard: Strings) -> np.ndarray:
         sums = np.zeros(pieces, _f32)
-        kernel_of_shard(strings, shard, num_threads, nodes, unknown, width, tables, sums)
+        kernel_of_shard(shard, nodes, unknown, width, tables, sums)
         return sums
 
     with ThreadPoolExecutor(max_workers) as pool:
-        results = pool.map(sum_shard, range(num_threads))
+        results = pool.map(sum_shard, shards)
         total = next(results)
         for sums in results:
             total += sums
@@ -113,18 +104,18 @@ def sum_shards(
 
 
 @kernel
-def expect_counts(strings, shard, num_threads, nodes, unknown, width, tables, sums):
-    """Adds to each piece's sum how often it is expected in the words of a shard."""
-    edges = new_edges(strings.longest, width)
-    logs = np.empty((2, strings.longest + 1), np.float32)
+def expect_counts(words, nodes, unknown, width, tables, sums):
+    """Adds to each piece's sum how often it is expected in words."""
+    edges = new_edges(words.longest, width)
+    word, position = np.empty(words.longest + 1, np.int32), 0
+    logs = np.empty((2, words.longest + 1), np.float32)
     alpha, beta = logs[0], logs[1]
-    for word in range(shard, len(strings.counts), num_threads):
-        start = strings.starts[word]
-        size = strings.starts[word + 1] - 1 - start
+    for count in words.counts:
+        size, position = read_string(words, position, word)
         for end in range(1, size + 1):
             alpha[np.uint64(end)] = np.inf  # not yet known
         alpha[0] = beta[size] = _f32(0)
-        list_edges(strings, start, size, width, nodes, unknown, edges)
+        list_edges(word, size, width, nodes, unknown, edges)
         for begin in range(size):
             before = alpha[np.uint64(begin)]
             for edge in range(begin * width, begin * width + edges.number[np.uint64(begin)]):
@@ -141,7 +132,6 @@ def expect_counts(strings, shard, num_threads, nodes, unknown, width, tables, su
                 x = _f32(edges.scores[np.uint64(edge)] + beta[end])
                 y = x if y == np.inf else add_logs(y, x, tables)
             beta[np.uint64(begin)] = y
-        count = strings.counts[word]
         for begin in range(size):
             before = alpha[np.uint64(begin)]
             for edge in range(begin * width, begin * width + edges.number[np.uint64(begin)]):
@@ -170,7 +160,7 @@ def new_ways(letters, width):
 
 
 @kernel_without_allocation
-def find_best_way(strings, start, size, width, nodes, unknown, edges, ways):
+def find_best_way(string, size, width, nodes, unknown, edges, ways):
     """Lists all edges of a string and finds its best way; returns its last edge and its score.
 
     For each edge the best one before it is chosen with the score of the edge itself added, so that two
@@ -178,7 +168,7 @@ def find_best_way(strings, start, size, width, nodes, unknown, edges, ways):
     """
     for end in range(size + 1):
         ways.best[end], ways.is_close[end] = -np.inf, False
-    list_edges(strings, start, size, width, nodes, unknown, edges)
+    list_edges(string, size, width, nodes, unknown, edges)
     for begin in range(size):
         for edge in range(begin * width, begin * width + edges.number[begin]):
             score, last = edges.scores[edge], np.int64(-1)
@@ -209,18 +199,14 @@ def _extend(ways, edges, begin, width, score):
 
 
 @kernel
-def count_best_ways(strings, shard, num_threads, nodes, unknown, width, tables, sums):
+def count_best_ways(words, nodes, unknown, width, tables, sums):
     """Adds the words' counts to the sums of the pieces of their best ways."""
-    edges, ways = new_edges(strings.longest, width), new_ways(strings.longest, width)
-    way = np.empty(strings.longest, np.int64)
-    for word in range(shard, len(strings.counts), num_threads):
-        start = strings.starts[word]
-        size = strings.starts[word + 1] - 1 - start
-        edge, _ = find_best_way(strings, start, size, width, nodes, unknown, edges, ways)
-        length = 0
+    edges, ways = new_edges(words.longest, width), new_ways(words.longest, width)
+    word, position = np.empty(words.longest + 1, np.int32), 0
+    for count in words.counts:
+        size, position = read_string(words, position, word)
+        edge, _ = find_best_way(word, size, width, nodes, unknown, edges, ways)
         while edge >= 0:
-            way[length] = edges.pieces[edge]
-            length += 1
+            piece = edges.pieces[edge]
+            sums[piece] = _f32(sums[piece] + count)
             edge = ways.before[edge]
-        for k in range(length - 1, -1, -1):
-            sums[way[k]] = _f32(sums[way[k]] + strings.counts[word])

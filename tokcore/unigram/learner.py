@@ -1,7 +1,8 @@
 """The Unigram learner in memory: from words to pieces and scores, bit for bit as SentencePiece 0.2.3.
 
-`plain_iteration` shows the algorithm on strings. Here words and pieces are arrays of letters, and a trie of
-the pieces lists the edges of a word's lattice.
+`plain_iteration` shows the algorithm on strings. Here words and pieces are arrays of letters, and a trie of the
+pieces lists the edges of a word's lattice. A word of n letters takes 2n + 40 bytes while words are ranked, and then
+5 and one or two for each letter.
 """
 
 import math
@@ -10,24 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import read_varints
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.unigram.lattice import Strings, count_best_ways, expect_counts, sum_shards
+from tokcore.unigram.lattice import count_best_ways, expect_counts, sum_shards
 from tokcore.unigram.numbers import digamma
 from tokcore.unigram.plain_iteration import finish
 from tokcore.unigram.pruning import find_reachable, keep_pieces
 from tokcore.unigram.seeds import Pieces, seed_pieces
 from tokcore.unigram.trie import PieceTrie
-from tokcore.unigram.words import Words, rank_words
+from tokcore.unigram.words import Alphabet, choose_alphabet, count_characters, rank_words
 
 _f32, _f64 = np.float32, np.float64
-
-
-class LearnedPieces(NamedTuple):
-    """Pieces without meta pieces, in the order of SentencePiece's model: the best first."""
-
-    pieces: list[bytes]
-    scores: np.ndarray  # float32
 
 
 class PieceRules(NamedTuple):
@@ -36,7 +32,6 @@ class PieceRules(NamedTuple):
     vocab_size: int  # the number of pieces, meta pieces among them
     num_meta_pieces: int
     character_coverage: float = 0.9995
-    required_chars: str = ''
     num_threads: int = 16  # the number of partial sums, on which the result depends
     shrinking_factor: float = 0.75
     num_sub_iterations: int = 2
@@ -79,15 +74,13 @@ Report = Callable[[int, int], None]
 
 
 def learn_pieces(
-    words: Words,
-    rules: PieceRules,
-    max_workers: int = 1,
+    table: TokenTable, rules: PieceRules, max_workers: int = 1,
     report: Report = lambda done, total: None,
-) -> LearnedPieces:
-    """Learns the pieces that SentencePiece's trainer writes for the same words and options.
+) -> list[tuple[str, np.float32]]:  # fmt: skip
+    """Returns the pieces, with their scores, that SentencePiece's trainer writes, without meta pieces.
 
     Args:
-        words: distinct ones. They are not kept, so the caller should not keep them either.
+        table: of words as `words.py` describes. It is not kept, so the caller should not keep it either.
         rules: the options.
         max_workers: threads that run at a time, on which the result does not depend.
         report: see `Report`.
@@ -95,40 +88,34 @@ def learn_pieces(
     Raises:
         InputError: there is no word, or the size is too small or too large for them.
     """
-    ranked = rank_words(words, rules.character_coverage, rules.required_chars)
-    del words
-    rules.check_size(len(ranked.required))
-    width = rules.max_sentencepiece_length
-    pieces = seed_pieces(ranked, rules.most_seeds, width, max_workers)
-    counts = read_only(ranked.counts.astype(_f32))
-    strings = strings_of(ranked.letters, ranked.starts, counts)
-    alphabet, required = ranked.alphabet, ranked.required
-    del ranked  # 24 bytes a word that are not needed from here on
+    alphabet = choose_alphabet(count_characters(table), rules.character_coverage)
+    rules.check_size(len(alphabet.required))
+    words, width = alphabet.words_of(table), rules.max_sentencepiece_length
+    del table
+    code_points, held = alphabet.code_points, [words]
+    seeds = [seed_pieces(words, code_points, rules.most_seeds, width, max_workers)]
+    del words  # so that `rank_words` can free them
+    shards = rank_words(held.pop(), len(code_points), rules.num_threads)
 
     def sum_step(step: int, pieces: Pieces, trie: PieceTrie) -> np.ndarray:
         return sum_shards(
-            rules.kernel(step), strings, trie.nodes, len(pieces.scores), unknown_score(pieces),
-            width, rules.num_threads, max_workers,
+            rules.kernel(step), shards, trie.nodes, len(pieces.scores), pieces.unknown_score,
+            width, max_workers,
         )  # fmt: skip
 
-    return learn_from_seeds(pieces, alphabet, required, rules, sum_step, report=report)
+    return learn_from_seeds(seeds.pop(), alphabet, rules, sum_step, report=report)
 
 
 def learn_from_seeds(
-    pieces: Pieces,
-    alphabet: np.ndarray,
-    required: np.ndarray,
-    rules: PieceRules,
+    pieces: Pieces, alphabet: Alphabet, rules: PieceRules,
     sum_step: Callable[[int, Pieces, PieceTrie], np.ndarray],
-    step: int = 0,
-    report: Report = lambda done, total: None,
-) -> LearnedPieces:
+    step: int = 0, report: Report = lambda done, total: None,
+) -> list[tuple[str, np.float32]]:  # fmt: skip
     """Improves and prunes pieces until they are few enough.
 
     Args:
         pieces: with which a step begins: the seeds, or what an earlier run has left.
-        alphabet: int32, the code points of letters.
-        required: int64, the letters that must be pieces, by count, descending.
+        alphabet: of the words.
         sum_step: returns the sums of a step, by its number, over all words: float32[pieces].
         step: the number of the first step.
         report: see `Report`.
@@ -147,22 +134,21 @@ def learn_from_seeds(
             pieces = _prune(pieces, trie, sums, rules)
             if len(pieces.scores) <= rules.target:
                 break
+            del trie, sums  # room for the new one
             trie = PieceTrie.of(pieces)
         step += 1
     report(total, total)
     pieces = _drop_unreachable(pieces, rules.max_sentencepiece_length)
-    characters = [*map(chr, alphabet[required].tolist())]
+    characters = [*map(chr, alphabet.code_points[alphabet.required].tolist())]
     most = rules.vocab_size - rules.num_meta_pieces
-    found = finish(_model_of(pieces, alphabet), characters, most)
+    found = finish(_model_of(pieces, alphabet.code_points), characters, most)
     if rules.hard_vocab_limit and len(found) < most:
         raise InputError(
             f'the words give only {len(found) + rules.num_meta_pieces:,} pieces, fewer than the '
             f'vocabulary size of {rules.vocab_size:,}; give a smaller --vocab-size, or '
             '--no-hard-vocab-limit'
         )
-    return LearnedPieces(
-        [piece.encode() for piece, _ in found], np.array([score for _, score in found], _f32)
-    )
+    return found
 
 
 def _improve(pieces: Pieces, trie: PieceTrie, expected: np.ndarray) -> tuple[Pieces, PieceTrie]:
@@ -180,7 +166,7 @@ def _prune(pieces: Pieces, trie: PieceTrie, totals: np.ndarray, rules: PieceRule
     kept, losses = np.empty(len(totals), np.int64), np.empty(len(totals), _f32)
     everything = _f32(totals.sum(dtype=_f64))
     always, others = keep_pieces(
-        strings_of(*pieces), totals, everything, trie.nodes, unknown_score(pieces),
+        pieces, totals, everything, trie.nodes, pieces.unknown_score,
         rules.max_sentencepiece_length, kept, losses,
     )  # fmt: skip
     others = len(kept) - 1 - np.arange(others)
@@ -193,20 +179,8 @@ def _drop_unreachable(pieces: Pieces, width: int) -> Pieces:
     """Returns the pieces that are not worse than the best way to write them in others."""
     trie = PieceTrie.of(pieces)
     reachable = np.empty(len(pieces.scores), np.bool_)
-    find_reachable(
-        strings_of(*pieces), pieces.scores, trie, unknown_score(pieces), width, reachable
-    )
+    find_reachable(pieces, trie, pieces.unknown_score, width, reachable)
     return pieces.pick(np.flatnonzero(reachable), pieces.scores[reachable])
-
-
-def strings_of(letters: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> Strings:
-    """Returns strings with the length of the longest."""
-    return Strings(letters, starts, counts, int(np.diff(starts).max(initial=1)) - 1)
-
-
-def unknown_score(pieces: Pieces) -> np.float32:
-    """Returns the score of a character that is no piece."""
-    return _f32(pieces.scores.min() - _f32(10))
 
 
 @kernel_without_allocation
@@ -221,5 +195,7 @@ def _scores_of_counts(expected, scores):
 
 def _model_of(pieces: Pieces, alphabet: np.ndarray) -> dict[str, np.float32]:
     """Returns the pieces as strings with their scores."""
-    text = ''.join(map(chr, alphabet[pieces.letters].tolist()))
+    letters = np.empty(np.count_nonzero(pieces.letters < 0x80), np.int64)
+    read_varints(pieces.letters, 0, letters)
+    text = ''.join(map(chr, alphabet[letters].tolist()))
     return dict(zip(text.split('\0'), pieces.scores))

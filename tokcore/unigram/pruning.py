@@ -7,6 +7,7 @@ import numpy as np
 from tokcore.kernels.jit import kernel, kernel_without_allocation
 from tokcore.unigram.lattice import find_best_way, new_edges, new_ways
 from tokcore.unigram.numbers import log
+from tokcore.unigram.strings import read_string
 from tokcore.unigram.trie import NO_PIECE
 
 _f32, _f64 = np.float32, np.float64
@@ -35,7 +36,7 @@ def keep_pieces(pieces, totals, everything, nodes, unknown, width, kept, losses)
     """Lists the pieces that are always kept from the front of `kept`, and others from its back.
 
     Args:
-        pieces: `Strings`.
+        pieces: `Pieces`.
         totals: float32: how often each piece occurs in the best ways of the words.
         everything: float32, their sum.
         losses: float32, of each of the others: how much less probable the text is if the piece is written
@@ -44,19 +45,18 @@ def keep_pieces(pieces, totals, everything, nodes, unknown, width, kept, losses)
     Returns how many are always kept, and how many others there are.
     """
     log_sum = _f64(_f32(log(_f64(everything))))
-    edges, ways = new_edges(pieces.longest, width), new_ways(pieces.longest, width)
+    edges, ways = new_edges(width, width), new_ways(width, width)
     search = Search(
         np.empty(_ROOM, np.int64), np.empty((_ROOM, 2), np.int64), np.empty(_ROOM, np.float32),
         np.empty(_ROOM, np.float32),
     )  # fmt: skip
-    way = np.empty(pieces.longest, np.int64)
-    always, others = 0, 0
+    string, way = np.empty(width + 1, np.int32), np.empty(width, np.int64)
+    always = others = position = 0
     for piece in range(len(totals)):
+        size, position = read_string(pieces, position, string)
         if totals[piece] == _f32(0):
             continue
-        start = pieces.starts[piece]
-        size = pieces.starts[piece + 1] - 1 - start
-        _, best = find_best_way(pieces, start, size, width, nodes, unknown, edges, ways)
+        _, best = find_best_way(string, size, width, nodes, unknown, edges, ways)
         kind, length = _second_way(size, width, best, edges, ways, search, way)
         if kind == _ONLY:
             kept[always] = piece
@@ -147,16 +147,16 @@ def pop(heap, size, bounds):
 
 
 @kernel
-def find_reachable(pieces, scores, trie, unknown, width, reachable):
+def find_reachable(pieces, trie, unknown, width, reachable):
     """Writes whether each piece is as good as the best way to write it in others."""
-    edges, ways = new_edges(pieces.longest, width), new_ways(pieces.longest, width)
-    for piece in range(len(scores)):
-        start = pieces.starts[piece]
-        size = pieces.starts[piece + 1] - 1 - start
+    edges, ways = new_edges(width, width), new_ways(width, width)
+    string, position = np.empty(width + 1, np.int32), 0
+    for piece in range(len(pieces.scores)):
+        size, position = read_string(pieces, position, string)
         reachable[piece] = True
         if size > 1:
             node = trie.node_of[piece]
             trie.nodes[node]['piece'] = NO_PIECE
-            _, score = find_best_way(pieces, start, size, width, trie.nodes, unknown, edges, ways)
+            _, score = find_best_way(string, size, width, trie.nodes, unknown, edges, ways)
             trie.nodes[node]['piece'] = piece
-            reachable[piece] = score <= scores[piece]
+            reachable[piece] = score <= pieces.scores[piece]

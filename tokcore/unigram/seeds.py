@@ -12,18 +12,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.kernels.bytes import row_offsets
+from tokcore.counts.token_table import TokenTable
+from tokcore.kernels.bytes import pick_ranges
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.unigram.numbers import log
 from tokcore.unigram.scripts import INHERITED, script_table
-from tokcore.unigram.string_sorting import (
+from tokcore.unigram.strings import (
     POSITION_BITS,
+    Strings,
     entries_of,
     pick_strings,
     position_of,
     sort_strings,
+    starts_of,
 )
-from tokcore.unigram.words import RARE, WORD_START, Alphabet, RankedWords, Words
+from tokcore.unigram.words import RARE, WORD_START, Alphabet, Words
 
 _PARTITION = 1 << 19
 """Suffixes that are sorted at a time, of 18 bytes each; in a large text a part of it, since it is read once for
@@ -45,7 +48,7 @@ _f32, _f64 = np.float32, np.float64
 class Candidates(NamedTuple):
     """Strings that may become pieces, those of equal length in ascending order."""
 
-    positions: np.ndarray  # int64: in the letters of the words
+    positions: np.ndarray  # uint32: in the letters of the words
     lengths: np.ndarray  # int16
     byte_lengths: np.ndarray  # int16
     counts: np.ndarray  # int64
@@ -73,25 +76,32 @@ class Letters(NamedTuple):
 class Pieces(NamedTuple):
     """The pieces so far; their order decides about sums, and the first one about unknown characters."""
 
-    letters: np.ndarray  # with a 0 behind each piece
-    starts: np.ndarray  # int64[pieces + 1]
+    letters: np.ndarray  # uint8: as varints, with a 0 behind each piece
     scores: np.ndarray  # float32[pieces]
+
+    @property
+    def unknown_score(self) -> np.float32:
+        """The score of a character that is no piece."""
+        return _f32(self.scores.min() - _f32(10))
 
     def pick(self, indices: np.ndarray, scores: np.ndarray) -> 'Pieces':
         """Returns some of the pieces with these scores."""
-        sizes = np.diff(self.starts)[indices]
-        return Pieces(*pick_strings(self.letters, self.starts[indices], sizes), scores)
+        starts = starts_of(self.letters).astype(np.uint32)
+        letters, _ = pick_ranges(self.letters, starts[indices], starts[indices + 1])
+        return Pieces(read_only(letters), scores)
 
 
-def seed_pieces(words: RankedWords, most: int, longest: int, max_workers: int) -> Pieces:
+def seed_pieces(
+    words: Words, code_points: np.ndarray, most: int, longest: int, max_workers: int
+) -> Pieces:
     """Returns the characters by count, and then at most `most` candidates by count times length."""
-    letters = letters_of_alphabet(words.alphabet)
-    totals, firsts = np.zeros((2, len(words.alphabet)), np.int64)
-    _count_letters(words.letters, words.starts, words.counts, letters, totals, firsts)
+    letters = letters_of_alphabet(code_points)
+    totals, firsts = np.zeros((2, len(code_points)), np.int64)
+    _count_letters(words.letters, words.counts, letters, totals, firsts)
 
     def find(bounds: tuple[int, int]) -> Candidates:
         entries = np.empty(int(firsts[slice(*bounds)].sum()), np.int64)
-        _list_suffixes(words.letters, words.starts, letters, *bounds, entries)
+        _list_suffixes(words.letters, letters, *bounds, entries)
         return find_candidates(words, letters, longest, entries).best(most)
 
     size = max(_PARTITION, int(firsts.sum()) // _PARTITIONS)
@@ -102,24 +112,31 @@ def seed_pieces(words: RankedWords, most: int, longest: int, max_workers: int) -
             if sum(len(each.counts) for each in best) > most + most // 4:
                 best = [_concatenate(best).best(most)]
     best = [_concatenate(best)]
-    return choose_pieces(words.letters, words.alphabet, totals, best.pop(), most)
+    return choose_pieces(words.letters, code_points, totals, best.pop(), most)
 
 
 def choose_pieces(
-    text: np.ndarray, alphabet: np.ndarray, totals: np.ndarray, candidates: Candidates, most: int
+    text: np.ndarray, code_points: np.ndarray, totals: np.ndarray, candidates: Candidates, most: int
 ) -> Pieces:
     """Returns the characters by their totals, and then the best candidates, which are in a text."""
-    singles = np.flatnonzero(np.where(alphabet == ord(RARE), 0, totals))
+    singles = np.flatnonzero(np.where(code_points == ord(RARE), 0, totals))
     singles = singles[np.argsort(-totals[singles], kind='stable')]
     scores = candidates.scores()
     order = np.lexsort((-candidates.byte_lengths, -scores))[:most]
     sizes = candidates.lengths[order] + 1
-    picked, starts = pick_strings(text, candidates.positions[order], sizes)
+    picked = pick_strings(text, candidates.positions[order], sizes)
     letters = np.concatenate([np.ravel([singles, 0 * singles], 'F').astype(text.dtype), picked])
-    starts = np.append(2 * np.arange(len(singles)), 2 * len(singles) + starts)
-    values = np.append(totals[singles].astype(_f32), scores[order]).astype(_f64)
-    logs = np.fromiter(map(log, values), _f64) - log(values.sum())
-    return Pieces(read_only(letters), read_only(starts), logs.astype(_f32))
+    values = np.append(totals[singles].astype(_f32), scores[order])
+    _take_logs(values, values.sum(dtype=_f64))
+    return Pieces(Strings.of(letters, starts_of(letters)[:-1], values).letters, values)
+
+
+@kernel_without_allocation
+def _take_logs(values, total):
+    """Replaces values by the logarithms of their parts of the total."""
+    log_total = log(total)
+    for i in range(len(values)):
+        values[i] = _f32(log(_f64(values[i])) - log_total)
 
 
 def letters_of_alphabet(alphabet: np.ndarray) -> Letters:
@@ -146,37 +163,34 @@ def partitions(firsts: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
 
 
 def find_among(
-    tables: Iterable[Words], alphabet: Alphabet, longest: int, low: int, high: int, most: int
-) -> Pieces:
-    """Returns the best candidates that begin with letters from `low` to before `high`, and their counts.
+    tables: Iterable[TokenTable], alphabet: Alphabet, longest: int, low: int, high: int, most: int
+) -> tuple[np.ndarray, Candidates]:
+    """Returns the best candidates that begin with letters from `low` to before `high`, in letters.
 
     A word may be in several tables. Of their suffixes there is what decides about candidates: one letter
     more than the longest has.
     """
     letters, parts = letters_of_alphabet(alphabet.code_points), []
-    for words in tables:
-        text, starts = alphabet.letters_of(words)
-        entries = np.empty(len(text), np.int64)
-        entries = entries[: _list_suffixes(text, starts, letters, low, high, entries)]
+    for words in map(alphabet.words_of, tables):
+        entries = np.empty(len(words.letters), np.int64)
+        entries = entries[: _list_suffixes(words.letters, letters, low, high, entries)]
         positions, of_word = entries & (1 << POSITION_BITS) - 1, entries >> POSITION_BITS
-        sizes = np.minimum(starts[of_word + 1] - positions, longest + 2)
-        cut, _ = pick_strings(text, positions, sizes)
-        parts.append((cut, sizes, words.counts[of_word], words.ending[of_word]))
-    text, sizes, counts, ending = (read_only(np.concatenate(column)) for column in zip(*parts))
-    starts, last = read_only(row_offsets(sizes)), alphabet.letters_of_word(words.last)
-    suffixes = RankedWords(text, starts, counts, ending, last, *alphabet[::2])
-    found = find_candidates(suffixes, letters, longest, entries_of(starts[:-1])).best(most)
-    return Pieces(*pick_strings(text, found.positions, found.lengths + 1), found.counts)
+        sizes = np.minimum(starts_of(words.letters)[of_word + 1] - positions, longest + 2)
+        cut = pick_strings(words.letters, positions, sizes)
+        parts.append((cut, words.counts[of_word], words.are_last[of_word]))
+    text, counts, are_last = (read_only(np.concatenate(column)) for column in zip(*parts))
+    suffixes, entries = Words(text, counts, are_last, words.last), entries_of(text)
+    return text, find_candidates(suffixes, letters, longest, entries).best(most)
 
 
 def find_candidates(
-    words: RankedWords, letters: Letters, longest: int, entries: np.ndarray
+    words: Words, letters: Letters, longest: int, entries: np.ndarray
 ) -> Candidates:
     """Returns the candidates among the beginnings of suffixes, all that begin with some letters."""
     size = len(entries)
     common = np.zeros(size, np.uint16)
-    sort_strings(words.letters, len(words.alphabet), longest + 1, entries, common)
-    types = (np.int64, np.int16, np.int16, np.int64)
+    sort_strings(words.letters, len(letters.scripts), longest + 1, entries, common)
+    types = (np.uint32, np.int16, np.int16, np.int64)
     found = Candidates._make(np.empty(2 * size, dtype) for dtype in types)
     used = _walk_suffixes(words, letters, longest, entries, common, found)
     return Candidates(*(column[:used].copy() for column in found))
@@ -187,24 +201,29 @@ def _concatenate(parts: list[Candidates]) -> Candidates:
 
 
 @kernel_without_allocation
-def _count_letters(text, starts, counts, letters, totals, firsts):
+def _count_letters(text, counts, letters, totals, firsts):
     """Counts the occurrences of letters, and the suffixes that begin with each and can be pieces."""
-    for word in range(len(counts)):
-        for position in range(starts[word], starts[word + 1] - 1):
-            letter = np.int64(text[position])
+    word = 0
+    for position in range(len(text)):
+        letter = np.int64(text[position])
+        if letter == 0:
+            word += 1
+        else:
             totals[letter] += counts[word]
             firsts[letter] += _is_piece(text, position, 2, letters.scripts)
 
 
 @kernel_without_allocation
-def _list_suffixes(text, starts, letters, low, high, entries):
+def _list_suffixes(text, letters, low, high, entries):
     """Lists the suffixes that begin with letters from `low` to before `high`; returns how many."""
-    size = 0
-    for word in range(len(starts) - 1):
-        for position in range(starts[word], starts[word + 1] - 1):
-            if low <= text[position] < high and _is_piece(text, position, 2, letters.scripts):
-                entries[size] = word << POSITION_BITS | position
-                size += 1
+    size = word = 0
+    for position in range(len(text)):
+        letter = np.int64(text[position])
+        if letter == 0:
+            word += 1
+        elif low <= letter < high and _is_piece(text, position, 2, letters.scripts):
+            entries[size] = word << POSITION_BITS | position
+            size += 1
     return size
 
 
@@ -271,12 +290,10 @@ def _walk_suffixes(words, letters, longest, entries, common, found):
             top += 1
             depths[top], positions[top], befores[top], ended[top] = end, position, total, 0
             leads[0, top], leads[1, top] = 0xFF, 0
-        if end <= longest:
-            ended[top] += words.ending[word]
-            if words.ending[word] > 0:
-                _add_lead(leads, top, 0)
-            if words.counts[word] > words.ending[word]:
-                _add_lead(leads, top, _AFTER_WORD)
+        if end <= longest and words.counts[word] > 0:
+            if words.are_last[word]:
+                ended[top] += words.counts[word]
+            _add_lead(leads, top, 0 if words.are_last[word] else _AFTER_WORD)
         total += words.counts[word]
     return used
 

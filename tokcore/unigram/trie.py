@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER
+from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, read_varint
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import prefetch
 from tokcore.unigram.seeds import Pieces
@@ -39,15 +39,15 @@ class PieceTrie(NamedTuple):
         while not is_built:
             nodes = np.zeros(slots, NODE)
             nodes['parent'], nodes['piece'] = FREE, NO_PIECE
-            is_built = _insert_pieces(pieces.letters, pieces.starts, nodes, node_of)
+            is_built = _insert_pieces(pieces.letters, nodes, node_of)
             slots *= 2
-        return cls(nodes, node_of).score(np.arange(len(node_of)), pieces.scores)
+        return cls(nodes, node_of).score(slice(None), pieces.scores)
 
-    def score(self, kept: np.ndarray, scores: np.ndarray) -> 'PieceTrie':
+    def score(self, kept: np.ndarray | slice, scores: np.ndarray) -> 'PieceTrie':
         """Sets the scores of these pieces, which are numbered anew; switches all others off."""
         self.nodes['piece'][self.node_of] = NO_PIECE
         node_of = self.node_of[kept]
-        self.nodes['piece'][node_of] = np.arange(len(kept))
+        self.nodes['piece'][node_of] = np.arange(len(scores), dtype=np.int32)
         self.nodes['score'][node_of] = scores
         return PieceTrie(self.nodes, node_of)
 
@@ -72,19 +72,20 @@ def find_slot(nodes, slot, parent, letter):
 
 
 @kernel_without_allocation
-def _insert_pieces(letters, starts, nodes, node_of):
+def _insert_pieces(letters, nodes, node_of):
     """Inserts all pieces; returns False if less than a third of the slots is free."""
     nodes[ROOT]['parent'], nodes[ROOT]['letter'] = ROOT, -1
-    used = 1
+    used, position = 1, 0
     for piece in range(len(node_of)):
         node = np.int64(ROOT)
-        for position in range(starts[piece], starts[piece + 1] - 1):
-            letter = letters[position]
+        letter, position = read_varint(letters, position)
+        while letter != 0:
             slot = find_slot(nodes, first_slot(nodes, node, letter), node, letter)
             if nodes[slot]['parent'] == FREE:
                 nodes[slot]['parent'], nodes[slot]['letter'] = node, letter
                 used += 1
             node = np.int64(slot)
+            letter, position = read_varint(letters, position)
         if 3 * used > 2 * len(nodes):
             return False
         node_of[piece] = node

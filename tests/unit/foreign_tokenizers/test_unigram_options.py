@@ -9,7 +9,7 @@ import tokcore
 from tokcore.corpus.corpus import Rows
 from tokcore.counts.sampling import RowsToCount
 from tokcore.errors import InputError
-from tokcore.foreign_tokenizers.sentences import words_of_table
+from tokcore.foreign_tokenizers.sentences import check_words
 from tokcore.schemes import find_scheme
 
 LEARNING = ['--scheme', 'unigram', '--vocab-size', 40]
@@ -61,7 +61,7 @@ def test_counts_without_a_last_word_and_other_tokens_are_refused(tmp_path):
         odd = tokcore.TokenTable.from_items([('▁a▁', 1), (token, 3)])
         odd = tokcore.TokenTable(odd.data, odd.offsets, odd.counts, last_word=b'')
         with pytest.raises(InputError, match='is not of --scheme unigram'):
-            words_of_table(odd)
+            check_words(odd)
 
 
 def test_a_vocabulary_of_another_kind_is_refused(tmp_path):

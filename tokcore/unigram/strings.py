@@ -1,13 +1,15 @@
-"""Sorts strings of letters by packed keys, and finds how much each has in common with the one before.
+"""Strings of letters, and their order by packed keys.
 
-Letters are numbers from 1 on; a 0 ends a string. A string is an entry: its position in the letters, and
-above it any number that goes along with it.
+Letters are numbers from 1 on; a 0 ends a string. While strings are sorted, each is an
+entry: its position in the letters, and above it any number that goes along with it.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import row_offsets
+from tokcore.kernels.bytes import put_varint, read_varint, row_offsets
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.kernels.sorting import sort_pairs
 
@@ -16,12 +18,59 @@ POSITION_BITS = 32
 _POSITION = (1 << POSITION_BITS) - 1
 
 
-def entries_of(positions: np.ndarray) -> np.ndarray:
-    """Returns int64 entries of strings at these positions, with their numbers."""
-    if len(positions) and int(positions[-1]) > _POSITION:
+class Strings(NamedTuple):
+    """Words or pieces that are read in order, and how often each occurs."""
+
+    letters: np.ndarray  # uint8: as varints, since most letters are among the first
+    longest: int  # letters
+    counts: np.ndarray  # float32[strings]
+
+    @classmethod
+    def of(cls, letters: np.ndarray, positions: np.ndarray, counts: np.ndarray) -> 'Strings':
+        """Returns the strings at these positions."""
+        packed = np.empty(3 * len(letters), np.uint8)
+        size, longest = _pack_strings(letters, read_only(positions), packed)
+        return cls(read_only(packed[:size].copy()), longest, read_only(counts))
+
+
+@kernel_without_allocation
+def _pack_strings(letters, positions, packed):
+    """Writes strings as varints; returns the bytes written, and the letters of the longest string."""
+    size = longest = 0
+    for string in range(len(positions)):
+        position = np.int64(positions[string])
+        while letters[position] != 0:
+            size = put_varint(packed, size, np.int64(letters[position]))
+            position += 1
+        size = put_varint(packed, size, np.int64(0))
+        longest = max(longest, position - positions[string])
+    return size, longest
+
+
+@kernel_without_allocation
+def read_string(strings, position, string):
+    """Copies the letters of the string at a byte, with the 0; returns how many, without it, and its end."""
+    length = np.uint64(0)
+    while True:
+        letter, position = read_varint(strings.letters, position)
+        string[length] = letter
+        if letter == 0:
+            return np.int64(length), position
+        length += np.uint64(1)
+
+
+def starts_of(letters: np.ndarray) -> np.ndarray:
+    """Returns where strings begin, and where the last one ends: int64[strings + 1]."""
+    return np.flatnonzero(np.append(True, letters == 0))
+
+
+def entries_of(letters: np.ndarray) -> np.ndarray:
+    """Returns int64 entries of strings that are one after another, with their numbers."""
+    if len(letters) > _POSITION:
         raise InputError(
             'the words have more than 2^32 characters; learn from a sample of the rows'
         )
+    positions = starts_of(letters)[:-1]
     return np.arange(len(positions), dtype=np.int64) << POSITION_BITS | positions
 
 
@@ -86,14 +135,12 @@ def _equal_letters(one, other, bits, packed):
     return packed
 
 
-def pick_strings(
-    letters: np.ndarray, sources: np.ndarray, sizes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Returns a copy of the strings at these positions, and their starts; sizes count the 0 too."""
+def pick_strings(letters: np.ndarray, sources: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Returns the strings at these positions, one after another; sizes count the 0 too."""
     starts = read_only(row_offsets(sizes))
     copied = np.zeros(int(starts[-1]), letters.dtype)
-    _copy_strings(read_only(letters), read_only(sources), starts, copied)
-    return read_only(copied), starts
+    _copy_strings(read_only(letters), read_only(sources.astype(np.int64)), starts, copied)
+    return read_only(copied)
 
 
 @kernel_without_allocation
