@@ -290,19 +290,19 @@ def _find_seeds(words: BeamWords, run_each: Callable) -> seeds.Pieces:
     paths = [words.files.first_counts_path(group) for group, _ in groups]
     missing = [each for each in groups if not filesystem.exists(paths[each[0]])]
     run_each(missing, words.write_candidates)
+    size_of = seeds.letters_of_alphabet(known.alphabet.code_points).sizes.astype(np.int16)
     table = TokenTable.from_items([])
     for path in paths:
         table = concatenate_tables([table, read_packed(TokenTable, path)])
-        text, starts = words.letters(table), table.offsets[:-1] // known.stored_type.itemsize
-        sizes = seeds.letters_of_alphabet(known.alphabet.code_points).sizes[text].astype(np.int16)
-        lengths = np.diff(table.offsets) // known.stored_type.itemsize - 1
-        byte_lengths = np.add.reduceat(sizes, starts) - 1
+        text = words.letters(table)
+        starts = starts_of(text)
+        lengths = (np.diff(starts) - 1).astype(np.int16)
+        byte_lengths = np.add.reduceat(size_of[text], starts[:-1]) - 1
         numbers = np.arange(len(table))
-        found = seeds.Candidates(numbers, lengths.astype(np.int16), byte_lengths, table.counts)
-        found = found.best(most)
+        found = seeds.Candidates(numbers, lengths, byte_lengths, table.counts).best(most)
         table = table.pick(found.positions)
-    text, starts = words.letters(table), table.offsets[:-1] // known.stored_type.itemsize
-    found = found._replace(positions=starts)
+    text = words.letters(table)
+    found = found._replace(positions=starts_of(text)[:-1])
     return seeds.choose_pieces(text, known.alphabet.code_points, known.totals[0], found, most)
 
 

@@ -147,7 +147,7 @@ def read_only_state(state: Any) -> Any:
 
 
 def type_key(value: Any) -> Any:
-    """Returns a key that only values of the same type for numba share, in much less time than it takes."""
+    """Returns a key that differs for values of different numba types; `numba.typeof` takes much longer."""
     if isinstance(value, np.ndarray):
         return value.dtype, value.ndim, value.flags.num
     if isinstance(value, tuple):
@@ -156,7 +156,7 @@ def type_key(value: Any) -> Any:
 
 
 def compiled_for(function: Callable, arguments: Sequence[Any]) -> Callable:
-    """Returns the code of a kernel for arguments of these types, which does not check that it gets no others.
+    """Returns the compiled code of a kernel for arguments of these types; it does not check their types.
 
     A call of the kernel itself reads the types of all arrays in named tuples, in Python: with forty
     arrays, that takes as long as encoding some kilobytes.

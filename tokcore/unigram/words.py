@@ -24,9 +24,8 @@ class Words(NamedTuple):
     letters: np.ndarray  # uint16, or int32 for a larger alphabet, with a 0 behind each word
     counts: np.ndarray  # int64[words]
     are_last: np.ndarray  # bool[words]: whether a sentence ends after them
-    last: (
-        np.ndarray
-    )  # int32: the last word of the text, after empty sentences changed places with the last
+    last: np.ndarray
+    """int32: the last word of the text, after empty sentences have changed places with the last."""
 
 
 class Alphabet(NamedTuple):
