@@ -101,7 +101,7 @@ class BpeTokenizer(Tokenizer):
         Args:
             vocabulary: of any kind; codes have ids if there is a list of their pieces.
             allow_special_tokens: whether `<|endoftext|>` in text is that token, as in `tokenizers`.
-            glossary: of codes of subword-nmt, as the next three: expressions whose matches stay whole.
+            glossary: expressions whose matches stay whole; this and the next three are for codes of subword-nmt.
             split_unknown: whether pieces without an id are split into those that they were merged of.
             dropout: the chance, from 0 to 1, that a merge is left out.
             dropout_seed: equal texts have equal pieces for one seed.
@@ -119,6 +119,7 @@ class BpeTokenizer(Tokenizer):
         self._scheme = BPE_SCHEME.configured_for(vocabulary)
         self._around = self._scheme.template(vocabulary)
         self._form: _Form | None = None
+        self._find = finder(())
         if isinstance(vocabulary, BpeVocabulary):
             self._form = typing.cast('_Form | None', vocabulary.parts.form)
             before, _ = matched_tokens(vocabulary, allow_special_tokens)
@@ -153,42 +154,36 @@ class BpeTokenizer(Tokenizer):
         return RowEncoder(self._scheme.pre_tokenizer, self.vocabulary.model, cache_bytes)
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
-        """Returns the ids of a text, between those of the file's template unless they are not wanted.
+        """Returns the ids of a text; with `add_special_tokens`, those of the file's template around them.
 
         Raises InputError for codes without ids, ValueError for a piece that has none.
         """
-        if self._form is None:
+        if not self._find:
             return super().encode(text, add_special_tokens)
         before, after = self._around if add_special_tokens else NO_TEMPLATE
-        return [*before, *self._encode_normalized(self._checked(text)), *after]
+        return [*before, *self._encode_parts(self._checked(text)), *after]
 
     def _checked(self, text: str) -> str:
-        return without_surrogates(text) if isinstance(self.vocabulary, BpeVocabulary) else text
+        if isinstance(self.vocabulary, BpeVocabulary):
+            text = without_surrogates(text)
+        return text if self._find else self._normalized(text)
 
-    def _encode_normalized(self, text: str) -> Iterator[int]:
-        data = text.encode('utf-8', 'surrogatepass')
+    def _normalized(self, text: str) -> str:
+        return unicodedata.normalize(self._form, text) if self._form else text
+
+    def _encode_parts(self, text: str) -> Iterator[int]:
+        """Yields the ids of a text in which added tokens are found before it is normalized."""
+        data = text.encode()
         for start, end, id_ in self._find.find(data):
-            yield from [id_] if id_ >= 0 else self._encode_part(data[start:end])
-
-    def _encode_part(self, data: bytes) -> list[int]:
-        assert self._form is not None  # `encode` saw to it
-        text = unicodedata.normalize(self._form, data.decode('utf-8', 'surrogatepass'))
-        return self._encoder.encode(text) if text else []
+            part = data[start:end].decode()
+            yield from [id_] if id_ >= 0 else self._encoder.encode(self._normalized(part))
 
     def encode_batch(
         self, texts: Iterable[str], add_special_tokens: bool = True
     ) -> list[list[int]]:
-        if self._form is None:
+        if isinstance(texts, str) or not self._find:
             return super().encode_batch(texts, add_special_tokens)
-        if isinstance(texts, str):
-            raise TypeError('texts are several strings; put a single one in a list')
-        if self._find:  # added tokens are found before a text is normalized
-            return [self.encode(text, add_special_tokens) for text in texts]
-        form = self._form
-        return super().encode_batch(
-            [unicodedata.normalize(form, self._checked(text)) for text in texts],
-            add_special_tokens,
-        )
+        return [self.encode(text, add_special_tokens) for text in texts]
 
     def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
         if not isinstance(self.vocabulary, BpeVocabulary):
@@ -505,10 +500,8 @@ def load_tokenizer(
     if scheme is None:
         fitting = schemes_of_file(data) if path else []
         if len(fitting) != 1:
-            raise InputError(
-                f'{path} does not tell the scheme of its vocabulary; give scheme=, one of '
-                f'{", ".join(scheme_names())}'
-            )
+            what = f'the form of {path} fits {len(fitting)} schemes' if path else 'there is no path'
+            raise InputError(f'{what}; give scheme=, one of {", ".join(scheme_names())}')
         [scheme] = fitting
     resolved = find_scheme(scheme)
     name = f'load_tokenizer with the scheme {resolved.name}'

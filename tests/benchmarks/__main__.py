@@ -8,8 +8,9 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from . import page, plots, report, revisions, tokbench
 from .comparing import RowResult
@@ -47,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.page and options.output is None:
         print('--page needs --output, the file of the figures', file=sys.stderr)
         return 2
+    if options.page and options.no_peers:
+        print('the pages compare with other tools; leave --no-peers out', file=sys.stderr)
+        return 2
     if models is not None and not tokbench.models_named(models):
         print(f'no model has such a name; there are {", ".join(tokbench.MODELS)}', file=sys.stderr)
         return 2
@@ -61,9 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         scratch = options.scratch or Path(temporary)
         scratch.mkdir(parents=True, exist_ok=True)
         if options.limits:
-            from .limits import print_limits  # the command, which other rows run in processes
-
-            print_limits(scratch, scale)
+            print(page.limits_table(_limits(scratch, scale)))
             return 0
         needed, free = _DISK_FACTOR * scale.large_bytes, shutil.disk_usage(scratch).free
         if free < needed:
@@ -82,10 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f'{options.against} is not available: {error}', file=sys.stderr)
                 return 2
             rows = revisions.against(rows, options.against, root)
+        limits = _limits(scratch, scale) if options.page else None
         runs = 1 if options.smoke else options.runs
         lanes = max(1, min(options.lanes, os.cpu_count() or 1))
         results = _measure_all(
-            rows, scale, scratch, runs, lanes, options.output, options.plot, models
+            rows, scale, scratch, runs, lanes, options.output, options.plot, limits, models
         )
         if options.page and not options.smoke:
             page.write_pages(options.output)
@@ -102,6 +105,12 @@ def wanted_rows(rows: Sequence[Row], patterns: Sequence[str]) -> list[Row]:
     return [row for row in rows if any(fnmatch.fnmatchcase(row.name, each) for each in patterns)]
 
 
+def _limits(scratch: Path, scale: Scale) -> dict[str, Any]:
+    from .limits import measure_limits  # the command, which other rows run in processes
+
+    return measure_limits(scratch, scale)
+
+
 def _measure_all(
     rows: Sequence[Row],
     scale: Scale,
@@ -110,7 +119,8 @@ def _measure_all(
     lanes: int,
     output: Path | None,
     plot: Path | None,
-    models: Sequence[str] | None = None,
+    limits: Mapping[str, Any] | None,
+    models: Sequence[str] | None,
 ) -> list[RowResult]:
     corpora = Corpora(scratch, scale.large_bytes, scale.generated_bytes)
     materials = Materials(corpora)
@@ -125,7 +135,7 @@ def _measure_all(
         print('\n'.join(report.table_lines(result)), flush=True)
         bisect.insort(results, result, key=lambda each: places[each.row.name])
         if output is not None:  # after each row: what was measured is not lost with a killed run
-            report.write_json(output, results, origins, lanes, time.monotonic() - started)
+            report.write_json(output, results, origins, lanes, time.monotonic() - started, limits)
     cells = []
     for cell in (
         tokbench.measure_cells(materials, scale, models, runs) if models is not None else ()
@@ -133,7 +143,9 @@ def _measure_all(
         cells.append(cell)
         print(tokbench.cell_line(cell), flush=True)
         if output is not None:
-            report.write_json(output, results, origins, lanes, time.monotonic() - started, cells)
+            report.write_json(
+                output, results, origins, lanes, time.monotonic() - started, limits, cells
+            )
     print('\n'.join(['', *report.mean_lines(results)]))
     print(f'\n{len(results)} rows in {time.monotonic() - started:.0f} s')
     if plot is not None:

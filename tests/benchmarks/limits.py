@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +122,7 @@ def encoding_parts(text: bytes, vocabulary: str) -> dict[str, float]:
         for rows in readable_parts(side.text, side.starts, side.ends):
             state, data = encoder._pre_tokenizer.prepare(rows)
             offsets = np.zeros(len(rows.starts) + 1, np.int64)
-            tokens = ScannedTokens(data, *encoder._places, offsets.copy())
+            tokens = ScannedTokens(data, *encoder._token_bounds, offsets.copy())
             out = IdRows(ids, 0, offsets)
             no_rows = rows.part(0, 0)
             _encode_in_part(no_rows, surround, state, encoder._cache, tokens, out, 0)  # compiles it
@@ -157,26 +157,27 @@ def _encode_in_part(rows, surround, pre_tokenizer, cache, tokens, out, parts):
             )  # fmt: skip
 
 
-def print_limits(scratch: Path, scale: Scale) -> None:
-    """Measures the machine and `build` on English and Chinese text, and prints a table in Markdown."""
+def measure_limits(scratch: Path, scale: Scale) -> dict[str, Any]:
+    """Measures the machine, and `build` on English and Chinese text.
+
+    Returns:
+        machine: the limits, in nanoseconds for a byte or for a look-up.
+        texts: for each corpus its bytes and its phases. A phase has its whole time, the (time, limit) of each
+            stage, and the rest, in nanoseconds for a byte of text. A limit is 0 if it is not known.
+    """
     limits = machine_limits(scratch, scale.limits_bytes)
-    print('| this machine | ns a byte, or a look-up |\n| --- | --- |')
-    for name, nanoseconds in limits.items():
-        print(f'| {name} | {nanoseconds:.2f} |')
     corpora = Corpora(scratch, scale.large_bytes, scale.generated_bytes)
+    texts = {}
     for name in (ENGLISH, CHINESE):
         path = corpora.path(name)
-        print(f'\n| {name}, {path.stat().st_size / 1e6:.0f} MB | ns a byte | limit | times |')
-        print('| --- | --- | --- | --- |')
-        for line in _stage_lines(
-            path, corpora.small(name), scratch / 'limits.build', scale, limits
-        ):
-            print(f'| {" | ".join(line)} |')
+        phases = _phases(path, corpora.small(name), scratch / 'limits.build', scale, limits)
+        texts[name] = {'bytes': path.stat().st_size, 'phases': phases}
+    return {'machine': limits, 'texts': texts}
 
 
-def _stage_lines(
+def _phases(
     text: Path, small: Path, output: Path, scale: Scale, limits: Limits
-) -> Iterator[tuple[str, str, str, str]]:
+) -> dict[str, dict[str, Any]]:
     _build(small, output, scale.large_vocabulary)  # loads kernels, which a process does once
     start_up, timer = StageTimer(), StageTimer()
     with start_up.timing():
@@ -185,24 +186,26 @@ def _stage_lines(
         manifest = _build(text, output, scale.large_vocabulary)
     units = _units(output, manifest)
     parts = encoding_parts(text.read_bytes(), str(next(output.glob('vocab.*'))))
+    nanoseconds = 1e9 / units['text']
+    phases = {}
     for phase in ('count', 'learn', 'encode'):
         whole = timer.phases[phase] - start_up.phases[phase]
         if phase == 'encode':
             whole -= timer.phases['sample'] - start_up.phases['sample']
-        yield f'**{phase}**', f'**{whole / units["text"] * 1e9:.2f}**', '', ''
+        rest, stages = whole, {}
         for line in [each for each in timer.stages if each[0] == phase]:
             seconds = timer.stages[line] - start_up.stages[line]
             if seconds < _LEAST_SHARE * timer.phases[phase]:
                 continue
-            whole -= seconds
+            rest -= seconds
             units['arrays'] = timer.array_bytes[line]
             stage = line[1]
             least = sum(limits[limit] * units.get(unit, 0) for limit, unit in stage.needs)
-            yield _line(stage.name, seconds / units['text'], least / units['text'])
+            stages[stage.name] = seconds * nanoseconds, least / units['text']
             if stage.name == 'text to ids':
-                for part, part_seconds in parts.items():
-                    yield _line(f'- {part}', part_seconds / units['text'])
-        yield _line('the rest', whole / units['text'])
+                stages |= {f'- {part}': (each * nanoseconds, 0) for part, each in parts.items()}
+        phases[phase] = {'whole': whole * nanoseconds, 'stages': stages, 'rest': rest * nanoseconds}
+    return phases
 
 
 def _units(dataset: Path, manifest: Mapping[str, Any]) -> dict[str, int]:
@@ -223,11 +226,6 @@ def _units(dataset: Path, manifest: Mapping[str, Any]) -> dict[str, int]:
         'merged runs': shards + 20 * rows,
         'indexes': sum(file['bytes'] for file in manifest['index']),
     }
-
-
-def _line(name: str, seconds: float, least: float = 0) -> tuple[str, str, str, str]:
-    spent = f'{seconds * 1e9:.2f}'
-    return name, spent, *((f'{least:.2f}', f'{seconds * 1e9 / least:.1f}') if least else ('', ''))
 
 
 def _build(text: Path, output: Path, size: int) -> dict[str, Any]:

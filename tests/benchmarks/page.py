@@ -1,7 +1,8 @@
 """`python -m tests.benchmarks.page FIGURES.json`: writes figures into the README and two other pages.
 
 In a page, what is between `<!-- figures: NAME -->` and `<!-- end of figures -->` is replaced.
-`python -m tests.benchmarks --page` measures `ROWS` and tokbench's cells, and then calls this.
+`python -m tests.benchmarks --page` measures the limits of the machine, `ROWS` and tokbench's cells, and then
+calls this.
 """
 
 import json
@@ -35,6 +36,12 @@ _CORPORA = {
 }  # fmt: skip
 _WITHOUT_TOOLS = ('large', 'start-up', 'open')
 """Groups of rows that compare with imports, kernels or fewer workers, and not with another tool."""
+
+_MACHINE = """\
+In nanoseconds a byte, the machine takes {scan} to read memory, {copy} to copy it, {first-copy} to copy it to new
+memory, {crc32c} for CRC32C, {sha256} for SHA-256, {write} to write a file and {read} to read it from the page
+cache. A prefetched look-up takes {near-look-up} ns in a table of 256 KiB, {look-up} ns in one of 8 MiB, and
+{far-look-up} ns in one of 256 MiB."""
 
 _BLOCK = re.compile(r'(<!-- figures: ([\w-]+) -->\n).*?(<!-- end of figures -->)', re.DOTALL)
 
@@ -94,7 +101,8 @@ def _seconds(contender: Figures) -> str:
 
 
 def _ratio(comparison: Figures) -> str:
-    return f'{comparison["ratio"]:.2g}' if comparison['ratio'] else ''
+    ratio = comparison['ratio']
+    return f'{float(f"{ratio:.2g}"):g}' if ratio else ''
 
 
 def _speeds(group: str, measured: Figures) -> str:
@@ -189,7 +197,8 @@ def _ratios_to_tools(measured: Figures) -> list[tuple[str, str, float]]:
 def _summary(measured: Figures) -> str:
     return _paragraph(
         'Byte-level BPE with 32,768 entries: geometric means over three texts, with the range of '
-        f'{_rounds(measured)} ({measured["machine"]["processor"]}, {measured["date"]}). '
+        f'{_rounds(measured)} ({measured["machine"]["processor"]}, {measured["date"]}). A tool that needs over '
+        '20 seconds for a text has read 20 MB of it. '
         + _times_behind(measured, 'docs/benchmarks.md')
     )
 
@@ -206,17 +215,19 @@ def _times_behind(measured: Figures, page: str = '') -> str:
     ratios = [ratio for _, _, ratio in _ratios_to_tools(measured)]
     behind = sum(ratio < 1 for ratio in ratios)
     comparisons = f'[comparisons]({page}#where-tokbeam-is-behind)' if page else 'comparisons'
-    sentence = f'Another tool is faster in {behind} of {len(ratios)} {comparisons}.'
+    sentence = (
+        f'On whole corpora, another tool is faster in {behind} of {len(ratios)} {comparisons}.'
+    )
     if not (cells := measured['tokbench']):
         return sentence
     cold, unseen, repeated = (times_behind(cells, 'one', speed) for speed in tokbench.SPEEDS)
     sentence += (
-        f" With one document a call ([tokbench's protocol]({page}#tokbenchs-protocol)), another library is "
-        f'faster than tokbeam in {cold} cases with a cold encoder, {unseen} with unseen text and {repeated} '
-        'with repeated text'
+        f" With one document of 10 KiB a call ([tokbench's protocol]({page}#tokbenchs-protocol)), another "
+        f'library is faster for {cold} pairs of model and text with a new encoder, {unseen} with unseen text '
+        f'and {repeated} with repeated text'
     )
     if any(cell.get('cores') == 'all' for cell in cells):
-        sentence += f', and in {times_behind(cells, "all", "unseen")} with batches on all cores'
+        sentence += f', and for {times_behind(cells, "all", "unseen")} with batches on all cores'
     return f'{sentence}.'
 
 
@@ -229,7 +240,7 @@ def _run(measured: Figures) -> str:
     return _paragraph(
         f'{measured["date"]}, {machine["cores"]} cores of {machine["processor"]}, Python '
         f'{machine["python"]}, {_rounds(measured)} in {measured["seconds"] / 60:.0f} minutes'
-        + (f', {lanes} rows of one core at a time' if lanes > 1 else '')
+        + (f', {lanes} comparisons of one core at a time' if lanes > 1 else '')
         + (f'; generated texts: {", ".join(generated)}' if generated else '')
         + f'. Versions: {", ".join(versions)}.'
     )
@@ -238,6 +249,34 @@ def _run(measured: Figures) -> str:
 def _rounds(measured: Figures) -> str:
     most = max(len(row['comparisons'][0]['ours']['all_seconds']) for row in measured['rows'])
     return f'{most} rounds' if most > 1 else 'one round'
+
+
+def _limits(measured: Figures) -> str:
+    limits = measured['limits']
+    return limits_table(limits) if limits else 'This run did not measure them.'
+
+
+def limits_table(limits: Figures) -> str:
+    """Returns what the machine allows, and the stages of `build` next to it."""
+    lines = []
+    texts = list(limits['texts'].items())
+    for phase in texts[0][1]['phases']:
+        phases = [text['phases'][phase] for _, text in texts]
+        lines.append([f'**{phase}**', *(f'**{each["whole"]:.2f}**' for each in phases)])
+        for stage in dict.fromkeys(stage for each in phases for stage in each['stages']):
+            lines.append([stage, *(_with_limit(each['stages'].get(stage)) for each in phases)])
+        lines.append(['the rest', *(f'{each["rest"]:.2f}' for each in phases)])
+    heads = [f'{_CORPORA[name]}, {text["bytes"] / 1e6:.0f} MB' for name, text in texts]
+    machine = {name: f'{nanoseconds:.2g}' for name, nanoseconds in limits['machine'].items()}
+    sentences = _paragraph(_MACHINE.format_map(machine))
+    return f'{sentences}\n\n{_table(["stage", *heads], *lines)}'
+
+
+def _with_limit(figures: Sequence[float] | None) -> str:
+    if figures is None:
+        return ''
+    spent, least = figures
+    return f'{spent:.2f} ({least:.2f})' if least else f'{spent:.2f}'
 
 
 def _tokbench(measured: Figures) -> str:
@@ -263,6 +302,7 @@ BLOCKS: dict[str, Callable[[Figures], str]] = {
     'commands': partial(_times, ('command', 'start-up')),
     'workers': _workers,
     'hours': _hours,
+    'limits': _limits,
     **{
         group: partial(_speeds, group)
         for group in ('merges', 'bpe-ids', 'model-ids', 'unigram-ids', 'wordpiece-ids', 'learn')

@@ -79,6 +79,7 @@ def write_json(
     origins: Mapping[str, str],
     lanes: int,
     seconds: float,
+    limits: Mapping[str, object] | None,
     cells: Sequence[Mapping[str, object]] = (),
 ) -> None:
     """Writes all figures, with the machine and the versions of packages."""
@@ -94,6 +95,7 @@ def write_json(
             {**dataclasses.asdict(mean), 'reached': mean.reached} for mean in mean_ratios(results)
         ],
         'tokbench': list(cells),
+        'limits': limits,
     }
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + '\n', encoding='utf-8')
 

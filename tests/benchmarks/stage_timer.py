@@ -76,15 +76,13 @@ class Stage:
 
 
 def _stages() -> Iterator[Stage]:
-    needs_of: dict[str, str] = {}
-    functions_of: dict[str, list[str]] = defaultdict(list)
+    functions_of: dict[tuple[str, str], list[str]] = defaultdict(list)
     for line in filter(None, _STAGES.splitlines()):
         name, needs, functions = (part.strip() for part in line.split('|'))
-        needs_of[name] = needs
-        functions_of[name] += functions.split()
-    for name, functions in functions_of.items():
-        needs = tuple(tuple(need.split()) for need in needs_of[name].split(',') if need)
-        yield Stage(name, needs, tuple(functions))
+        functions_of[name, needs] += functions.split()
+    for (name, needs), functions in functions_of.items():
+        pairs = tuple(tuple(need.split()) for need in needs.split(',') if need)
+        yield Stage(name, pairs, tuple(functions))
 
 
 STAGES = tuple(_stages())

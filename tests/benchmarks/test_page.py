@@ -45,6 +45,23 @@ class Tokenizer:
 """
 """As tokenizers 1.0.0rc4: a tokenizer that is not compiled cannot encode."""
 
+_LIMITS = {
+    'machine': dict.fromkeys(
+        ('scan', 'copy', 'first-copy', 'crc32c', 'sha256', 'write', 'read', 'near-look-up', 'look-up',
+         'far-look-up'), 0.123,
+    ),
+    'texts': {
+        name: {'bytes': 7_000_000, 'phases': {
+            'count': {'whole': 3.0, 'stages': stages, 'rest': 0.5},
+            'encode': {'whole': 4.0, 'stages': {}, 'rest': 4.0},
+        }}
+        for name, stages in (
+            ('docs.en', {'read text': [2.0, 1.5], 'find lines': [0.5, 0]}),
+            ('poetry.zh', {'read text': [2.5, 0]}),
+        )
+    },
+}  # fmt: skip
+
 
 def test_documents_are_whole_characters_and_lose_nothing():
     text = 'aé我🙂\n' * 5000
@@ -158,6 +175,10 @@ def test_every_figure_of_the_pages_has_rows_and_a_table(tmp_path):
     assert '| English documentation | 100 ±10% | 50 ±10% (2) |' in written[1]
     assert '| cl100k, English documentation | 100 ±10% | 50 ±10% (2) |' in written[1]
     assert '| `merges/poetry.zh` | peer | 0.50 |' in written[1]
+    assert '| stage | English documentation, 7 MB | Chinese poetry, 7 MB |' in written[1]
+    assert (
+        '| read text | 2.00 (1.50) | 2.50 |\n| find lines | 0.50 |  |\n| the rest |' in written[1]
+    )
     assert re.search(r'faster\sin\s1\sof\s\d+\s\[comparisons\]', written[0])
     one_line = ' '.join(written[1].split())
     assert (
@@ -247,7 +268,7 @@ def _figures_of(names: list[str]) -> dict:
     return {
         'date': '1 May 2026', 'machine': {'processor': 'P', 'cores': 2, 'python': '3.11'},
         'versions': {}, 'corpora': {}, 'seconds': 60, 'lanes': 2, 'rows': list(map(row, names)),
-        'tokbench': [_cell(repeated=[11.0]), _cell(library='tokbeam')],
+        'tokbench': [_cell(repeated=[11.0]), _cell(library='tokbeam')], 'limits': _LIMITS,
     }  # fmt: skip
 
 

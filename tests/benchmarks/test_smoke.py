@@ -6,6 +6,7 @@ here, that the table compares like with like.
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -136,12 +137,11 @@ def test_the_limits_are_next_to_the_stages(capsys, tmp_path):
     assert main(['--limits', '--smoke', '--scratch', str(tmp_path)]) == 0
     lines = [line.strip('| ').split(' | ') for line in capsys.readouterr().out.splitlines()]
     values = {fields[0]: fields[1:] for fields in lines if len(fields) > 1}
-    assert float(values['far-look-up'][0]) > 0
     for stage in ('find, hash and count tokens', 'text to ids'):
-        nanoseconds, limit, times = map(float, values[stage])
-        assert nanoseconds > 0
-        assert limit > 0
-        assert times > 0
+        for figures in values[stage]:
+            nanoseconds, limit = map(float, re.fullmatch(r'(\S+) \((\S+)\)', figures).groups())
+            assert nanoseconds > 0
+            assert limit > 0
     assert {'**count**', '**learn**', '**encode**', '- segment missed tokens'} <= set(values)
 
 

@@ -35,6 +35,7 @@ from .running import ROOT, Run, run_task
 from .scale import Scale
 
 REFERENCE = 'tokenizers 0.23'
+OURS = ('tokbeam', 'tokbeam, lists')
 _TASK = 'peers.documents:measure'
 SPEEDS = ('cold', 'unseen', 'repeated')
 
@@ -62,8 +63,8 @@ class _Library(NamedTuple):
 
 
 LIBRARIES = {
-    'tokbeam': _Library('tokbeam'),
-    'tokbeam, lists': _Library('tokbeam lists'),
+    OURS[0]: _Library('tokbeam'),
+    OURS[1]: _Library('tokbeam lists'),
     CANDIDATE: _Library('tokenizers', CANDIDATES),
     'gigatoken': _Library('gigatoken'),
     'tiktoken': _Library('tiktoken'),
@@ -142,7 +143,7 @@ def with_spread(values: Sequence[float], unit: str = '') -> str:
     """Returns the median, and half of the range in per cent of it: '66.2 ±3%'."""
     middle = statistics.median(values)
     spread = f' ±{50 * (max(values) - min(values)) / middle:.0f}%' if len(values) > 1 else ''
-    return f'{middle:.3g}{unit}{spread}'
+    return f'{float(f"{middle:.3g}"):g}{unit}{spread}'
 
 
 def _run(materials: Materials, library: _Library, options: dict[str, Any], cores: str) -> Run:

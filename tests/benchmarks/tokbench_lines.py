@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .speed_plot import with_version
-from .tokbench import SPEEDS, with_spread
+from .tokbench import OURS, SPEEDS, with_spread
 
 Cell = Mapping[str, Any]
 
@@ -14,18 +14,18 @@ Cell = Mapping[str, Any]
 def library_lines(cells: Sequence[Cell]) -> Iterator[list[str]]:
     """Yields the head of a model's table, and a line for each library.
 
-    A speed is the median over the kinds of text that count.
+    A speed is the median over the kinds of text for which the library has equal ids.
     """
-    one_core, all_cores = (_counting(cells, cores) for cores in ('one', 'all'))
+    one_core, all_cores = (_equal(cells, cores) for cores in ('one', 'all'))
     yield ['', 'opened', *SPEEDS, *(['all cores'] if all_cores else []), 'equal ids']
     for library in dict.fromkeys(cell['library'] for cell in cells):
         compared = [cell for cell in cells if (cell['library'], cell['cores']) == (library, 'one')]
-        counting = one_core[library]
-        opened = zip(*(cell['opened'] for cell in counting))
+        equal = one_core[library]
+        opened = zip(*(cell['opened'] for cell in equal))
         yield [
             with_version(library, compared[0].get('version')),
             ', '.join(f'{statistics.median(seconds):.2g} s' for seconds in opened),
-            *(_over_kinds(counting, speed) for speed in SPEEDS),
+            *(_over_kinds(equal, speed) for speed in SPEEDS),
             *([_over_kinds(all_cores[library], 'unseen')] if all_cores else []),
             _equal_ids(compared),
         ]
@@ -38,24 +38,24 @@ def times_behind(cells: Sequence[Cell], cores: str, speed: str) -> str:
         if cell['ids'] == 'equal' and cell['cores'] == cores:
             speeds[cell['model'], cell['kind']][cell['library']] = statistics.median(cell[speed])
     compared = [by_library for by_library in speeds.values() if 'tokbeam' in by_library]
-    behind = sum(by_library['tokbeam'] < max(by_library.values()) for by_library in compared)
+    behind = sum(
+        any(
+            speed > by_library['tokbeam']
+            for library, speed in by_library.items()
+            if library not in OURS
+        )
+        for by_library in compared
+    )
     return f'{behind} of {len(compared)}'
 
 
-def _counting(cells: Sequence[Cell], cores: str) -> dict[str, list[Cell]]:
-    """Returns by library the cells that count.
-
-    A kind of text counts if all libraries have equal ids, except those that cannot read the model.
-    """
-    cells = [cell for cell in cells if cell['cores'] == cores]
-    able = {cell['library'] for cell in cells if cell['ids'] == 'equal'}
-    compared = [cell for cell in cells if cell['library'] in able]
-    differing = {cell['kind'] for cell in compared if cell['ids'] != 'equal'}
-    counting: dict[str, list[Cell]] = defaultdict(list)
-    for cell in compared:
-        if cell['kind'] not in differing:
-            counting[cell['library']].append(cell)
-    return counting
+def _equal(cells: Sequence[Cell], cores: str) -> dict[str, list[Cell]]:
+    """Returns the cells with equal ids by library."""
+    equal: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        if cell['cores'] == cores and cell['ids'] == 'equal':
+            equal[cell['library']].append(cell)
+    return equal
 
 
 def _over_kinds(cells: Sequence[Cell], speed: str) -> str:

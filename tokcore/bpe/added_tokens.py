@@ -16,7 +16,7 @@ import itertools
 import operator
 import os
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -112,7 +112,7 @@ class _AddedTokenEncoder:
 
     @property
     def parts(self):
-        """As of `RowEncoder`."""
+        """See `RowEncoder.parts`."""
         return self._encoder.parts
 
     def encode_side(
@@ -135,7 +135,7 @@ class _AddedTokenEncoder:
     def encode_text(
         self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
     ) -> np.ndarray:
-        """As of `RowEncoder`."""
+        """See `RowEncoder.encode_text`."""
         places = sum(find.places_in(text) for find in self._finders)
         if places > _FEW_MATCHES:
             return self.encode_side(side_of_rows([text]), '', before, after).ids
@@ -338,7 +338,7 @@ class AddedTokenFinder:
         return self._trie is not None
 
     def places_in(self, text: bytes) -> int:
-        """Returns in how many places of a text a token may be, by the bytes with which tokens begin."""
+        """Returns in how many places of a text a token may begin, judged by the first bytes of tokens."""
         return sum(map(text.count, self._beginnings))
 
     def cut(self, parts: Parts) -> Parts:
@@ -367,7 +367,7 @@ class AddedTokenFinder:
         return [(0, len(text), _TEXT)]
 
     def _matches(self, texts: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Returns of all matches: the text's number, the start, the end and the token's number."""
+        """Returns the text's number, the start, the end and the token's number of each match, as arrays."""
         assert self._trie is not None
         matches: list[tuple[np.ndarray, ...]] = []
         done = 0
@@ -409,7 +409,13 @@ class AddedTokenFinder:
             )
         return cut_rows, np.array(pieces, np.int64).reshape(-1, 4)
 
-    def _pieces(self, text, row, bounds, matches):
+    def _pieces(
+        self,
+        text: bytes,
+        row: int,
+        bounds: tuple[int, int],
+        matches: Iterable[tuple[int, int, int]],
+    ) -> Iterator[tuple[int, int, int, int]]:
         """Yields (row, start, end, id) of the parts of a text, as `tokenizers` has them."""
         begin, last = bounds
         done = begin

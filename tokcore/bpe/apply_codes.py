@@ -270,7 +270,7 @@ class CodesEncoder:
     def encode_text(
         self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
     ) -> np.ndarray:
-        """As of `RowEncoder`."""
+        """See `RowEncoder.encode_text`."""
         return self.encode_side(side_of_rows([text]), '', before, after).ids
 
     def _id(self, piece: str) -> int:

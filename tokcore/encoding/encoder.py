@@ -94,12 +94,12 @@ class Encoder(Protocol):
         before: Sequence[int] = (),
         after: Sequence[int] = (),
     ) -> EncodedSide:
-        """As of `RowEncoder`."""
+        """See `RowEncoder.encode_side`."""
 
     def encode_text(
         self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
     ) -> np.ndarray:
-        """As of `RowEncoder`."""
+        """See `RowEncoder.encode_text`."""
 
 
 class RowEncoder:
@@ -122,7 +122,7 @@ class RowEncoder:
         self._text_state: NamedTuple | None = None
         self._text_types: Any = None
         self._compiled: Callable = encode_rows
-        self._places = (np.empty(TOKENS, np.uint64), np.empty(TOKENS, np.uint64))
+        self._token_bounds = (np.empty(TOKENS, np.uint64), np.empty(TOKENS, np.uint64))
 
     @property
     def parts(self) -> tuple[PreTokenizer, Model]:
@@ -138,8 +138,7 @@ class RowEncoder:
     ) -> EncodedSide:
         """Returns the ids of each row: those before it, those of its prefix and text, those after.
 
-        They are int32, or uint16 if a row is longer than `LONG_ROW_BYTES` and all ids of the model
-        are below 65,536.
+        They are int32, or uint16 if a row is longer than `LONG_ROW_BYTES` and all ids are below 65,536.
 
         Raises:
             ValueError: with a sentence of the model, if it cannot spell a token.
@@ -152,7 +151,7 @@ class RowEncoder:
                 return EncodedSide(ids, np.array([0, len(ids)], np.int64))
         surround = Surround.of(before, after)
         side = with_zeros_behind(side)
-        encoded = _GrowingSide(len(side.text), len(side), self._id_type(side))
+        encoded = _GrowingSide(len(side.text), len(side), self._id_type(side, surround))
         for rows in readable_parts(side.text, side.starts, side.ends):
             first, size = 0, len(rows.starts)
             for row in [*np.flatnonzero(rows.ends - rows.starts > LONG_ROW_BYTES).tolist(), size]:
@@ -174,10 +173,12 @@ class RowEncoder:
         ids, used = self._run(row, Surround.of(before, after), out, is_text=True)
         return ids[:used]
 
-    def _id_type(self, side: Side) -> type[np.integer]:
+    def _id_type(self, side: Side, surround: Surround) -> type[np.integer]:
         # A long row may have five ids for a byte; at four bytes each they would take too much memory.
         is_long = (side.ends - side.starts).max(initial=0) > LONG_ROW_BYTES
-        return np.uint16 if is_long and self._model.size <= _UINT16_IDS else np.int32
+        # The ids around the text may be of added tokens, which are not of the model.
+        largest = max(self._model.size - 1, *(ids.max(initial=0) for ids in surround))
+        return np.uint16 if is_long and largest < _UINT16_IDS else np.int32
 
     def _encode_rows(self, rows: TextRows, surround: Surround, out: _GrowingSide) -> None:
         if out.ids.dtype != np.int32:
@@ -195,7 +196,7 @@ class RowEncoder:
         pre_tokenizer, text = self._pre_tokenizer.prepare(rows)
         arguments = (
             rows, surround, pre_tokenizer, self._state, self._cache,
-            ScannedTokens(text, *self._places, out.offsets), self._work, out,
+            ScannedTokens(text, *self._token_bounds, out.offsets), self._work, out,
         )  # fmt: skip
         encode = self._compiled_for_text(arguments) if is_text else encode_rows
         ids, used, start, end, failure = encode(*arguments)
@@ -286,7 +287,7 @@ class PrefixEncoder:
 
     @property
     def parts(self) -> tuple[PreTokenizer, Model]:
-        """As of `RowEncoder`."""
+        """See `RowEncoder.parts`."""
         return self._encoder.parts
 
     def encode_side(
@@ -305,7 +306,7 @@ class PrefixEncoder:
     def encode_text(
         self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
     ) -> np.ndarray:
-        """As of `RowEncoder`."""
+        """See `RowEncoder.encode_text`."""
         return self._encoder.encode_text(text, before, after)
 
     def _cut_prefix(self, prefix: str) -> tuple[tuple[int, ...], str]:

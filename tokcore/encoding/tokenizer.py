@@ -61,7 +61,7 @@ class Tokenizer(abc.ABC):
     """The ids that `encode` puts around those of the text."""
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
-        """Returns the ids of a text, between those of the vocabulary's template unless they are not wanted.
+        """Returns the ids of a text; with `add_special_tokens`, those of the vocabulary's template around them.
 
         Many vocabularies have an empty template; that of BERT is `[CLS] $A [SEP]`.
 
@@ -123,18 +123,14 @@ class Tokenizer(abc.ABC):
         """Returns the ids of `encode`, and where each is in the text.
 
         Raises:
-            ValueError: as `encode`; or the vocabulary does not spell the text piece by piece, so
-                that is unknown.
+            ValueError: as `encode`; or the pieces do not spell the text, so offsets are not known.
         """
-        around = self._around
-        ids = self.encode(text)
-        text_ids = ids[len(around.before) : len(ids) - len(around.after)]
-        spans = self._spans(text, text_ids)
+        ids = self.encode(text, add_special_tokens=False)
+        spans = self._spans(text, ids)
         if add_special_tokens:
-            nowhere = (0, 0)
-            spans = [*[nowhere] * len(around.before), *spans, *[nowhere] * len(around.after)]
-        else:
-            ids = text_ids
+            before, after = self._around
+            ids = [*before, *ids, *after]
+            spans = [*[(0, 0)] * len(before), *spans, *[(0, 0)] * len(after)]
         pieces = self.pieces
         return Encoding(ids, [pieces[id_] for id_ in ids], spans)
 
@@ -201,7 +197,7 @@ def without_surrogates(text: str) -> str:
 
 
 def byte_spans(text: str) -> list[Span]:
-    """Returns for each byte of a text in UTF-8 the character that it is of."""
+    """Returns, for each byte of a text in UTF-8, the span of its character."""
     return [
         (place, place + 1)
         for place, character in enumerate(text)
@@ -210,7 +206,7 @@ def byte_spans(text: str) -> list[Span]:
 
 
 def piece_spans(lengths: Iterable[int], units: Sequence[Span]) -> list[Span]:
-    """Returns where pieces are that consist of so many units each, one after another.
+    """Returns the spans of consecutive pieces, by the number of units in each.
 
     Raises:
         ValueError: the pieces do not consist of exactly these units.
@@ -235,7 +231,7 @@ def piece_spans(lengths: Iterable[int], units: Sequence[Span]) -> list[Span]:
 
 
 def token_spans(text: str, tokens: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yields tokens and where they begin: the first place after the last one that they can have."""
+    """Yields each token and where it begins: its first occurrence after the token before it."""
     end = 0
     for token in tokens:
         start = text.index(token, end)

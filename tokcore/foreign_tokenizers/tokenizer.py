@@ -89,7 +89,7 @@ class PretrainedTokenizer(Tokenizer):
 
 
 class PretrainedOffsetFinder(OffsetFinder):
-    """An `OffsetFinder` for all models, which says of SentencePiece's what SentencePiece says."""
+    """An `OffsetFinder` for all models; for those of SentencePiece, offsets are as SentencePiece gives them."""
 
     def __init__(self, vocabulary: PretrainedVocabulary, allow_special_tokens: bool = False):
         """Takes a vocabulary, and whether special tokens are found in text."""

@@ -264,10 +264,10 @@ def _note_use(path: pathlib.Path) -> None:
 def _sweep(folder: pathlib.Path) -> None:
     """Deletes what was not used for 30 days: once in a process that compiles; no other has to look."""
     oldest = time.time() - _KEPT_FOR
-    with contextlib.suppress(FileNotFoundError):  # another process deletes it at the same time
-        for path in folder.iterdir():
-            # A use is noted up to a day late, and marks of what is compiled must go first.
-            late = 2 * _NOTED_EVERY if path.suffix == _KERNEL else 0
+    for path in folder.iterdir():
+        # A use is noted up to a day late, and marks of what is compiled must go first.
+        late = 2 * _NOTED_EVERY if path.suffix == _KERNEL else 0
+        with contextlib.suppress(FileNotFoundError):  # another process deletes it at the same time
             if path.is_file() and path.stat().st_mtime < oldest - late:
                 path.unlink()
 

@@ -153,9 +153,9 @@ def probe_bigrams(walk, length, trie):
 
     The positions are independent and there is no branch, so the processor does several look-ups at
     once, and their memory is prefetched; segmenting cannot, since a segment's end decides where the
-    next begins. Tokens end with `_`. Sets matches[i] to the id of the longest subtoken of one or two code points at codes[i] and
-    its length << 32, or 0; and deeper[i] to the edge of the second code point if it leads further,
-    or 0.
+    next begins. Tokens end with `_`. Sets matches[i] to the id of the longest subtoken of one or two
+    code points at codes[i] and its length << 32, or 0; and deeper[i] to the edge of the second code
+    point if it leads further, or 0.
     """
     codes, matches, deeper = walk.codes, walk.matches, walk.deeper
     edges, edge_ids = trie.edges, trie.edge_ids

@@ -144,7 +144,10 @@ def _tokbeam(model: str) -> _Engine:
     idle: list[Encoder] = []
 
     def encode(texts: Sequence[str]) -> list[np.ndarray]:
-        encoder = idle.pop() if idle else make()
+        try:
+            encoder = idle.pop()
+        except IndexError:
+            encoder = make()
         encoded = encoder.encode_side(side_of_rows([text.encode() for text in texts]))
         idle.append(encoder)
         return np.split(encoded.ids, encoded.offsets[1:-1])

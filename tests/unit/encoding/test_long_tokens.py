@@ -102,6 +102,12 @@ def plain_ids(token):
     return found
 
 
+def test_ids_around_a_long_row_may_be_above_those_of_the_model(small_parts):
+    side = side_of(['the ' + 'cat' * 30])
+    encoded = ENCODER.row_encoder().encode_side(side, before=[70_000], after=[1 << 16])
+    assert encoded.ids[[0, -1]].tolist() == [70_000, 1 << 16]
+
+
 def test_a_row_of_a_megabyte_is_encoded_in_parts_by_default():
     text = 'the ' + 'cat' * 100_000 + ', ' + '\x7f' * 1_500 + ' the'
     ids = ENCODER.row_encoder().encode_side(side_of([text]), after=[1]).ids.tolist()
