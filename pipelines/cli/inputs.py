@@ -16,7 +16,7 @@ from pipelines.files.attempts import WorkFolder
 from pipelines.files.fetching import fetch_all, fetched_before
 from pipelines.files.hub import fetch_into, is_hub_address, to_be_fetched
 from pipelines.files.transfer import is_web_address
-from pipelines.jobs.corpus import Corpus, SplitPaths, find_corpus
+from pipelines.jobs.corpus import Corpus, SplitPaths, check_same_shape, find_corpus
 from pipelines.jobs.recorded import as_recorded
 from pipelines.options.job import PAIR_OF_FILES, DatasetOptions, formats_with_options
 from pipelines.options.reading import options_from
@@ -123,7 +123,7 @@ def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[Spli
             datasets += [dataclasses.replace(each, split=split, clean=()) for each in training]
     if shares:
         datasets = _with_key_ranges(datasets, shares, options.seed)
-    _check_same_shape(datasets)
+    check_same_shape([(each.dataset or each.split, each.chosen_format) for each in datasets])
     return datasets
 
 
@@ -237,22 +237,6 @@ def _refuse_unused(options: argparse.Namespace, datasets: Sequence[SplitPaths]) 
                     f'{flag(declaration.name)} is for the format {kind.name}, and the corpus is {chosen}; '
                     'leave it out'
                 )
-
-
-def _check_same_shape(datasets: Sequence[SplitPaths]) -> None:
-    if len({len(dataset.chosen_format.sides) for dataset in datasets}) > 1:
-        raise InputError('the splits must all be pairs, or all of one side; give such files')
-    for other in datasets[1:]:
-        pair = (datasets[0], other)
-        features = [dataset.chosen_format.features for dataset in pair]
-        if features[0] != features[1]:
-            described = ' and '.join(
-                f'{dataset.dataset or dataset.split} {", ".join(names)}'
-                for dataset, names in zip(pair, features, strict=True)
-            )
-            raise InputError(
-                f'all examples must have the same features, and there are of {described}'
-            )
 
 
 def refuse_long_names(folder: str, names: Iterable[str], option: str) -> None:
