@@ -81,6 +81,7 @@ def resolve_corpus(
     else:
         fetched = fetch_all(paths, work)
     corpus = find_corpus(datasets, fetched, keeps, is_added=before is not None)
+    _refuse_unnamed_format(options, corpus)
     if before is None and keeps and not any(split.filters for split in corpus.splits):
         raise InputError(
             '--keep-rejected keeps what --clean drops, and no split has it; leave it out (with '
@@ -148,6 +149,23 @@ def _training_paths(options: argparse.Namespace) -> list[SplitPaths]:
     if options.clean is None:
         return list(of_job)
     return [dataclasses.replace(dataset, clean=options.clean) for dataset in of_job]
+
+
+def _refuse_unnamed_format(options: argparse.Namespace, corpus: Corpus) -> None:
+    """Refuses files whose names say SGM, found by paths that do not, as `dev/*src*`."""
+    for split in corpus.splits:
+        roles, prefix = split.format.roles, '' if split.name == 'train' else f'{split.name}_'
+        if roles != PAIR_OF_FILES or not getattr(options, f'{prefix}source'):
+            continue  # a job file names the format
+        files = zip(*split.files, strict=True)
+        names = {role: [file.path for file in of] for role, of in zip(roles, files, strict=True)}
+        kind = format_of_files(names)
+        if kind is not None and kind.name != split.format.name:
+            raise InputError(
+                f'the names of files that {" and ".join(flag(prefix + role) for role in roles)} find end '
+                f'in one of {", ".join(kind.endings)}, and these paths do not, so they would not be read as '
+                f'{kind.name}; let a path end so, or name the format in a job file'
+            )
 
 
 def _paths_of_split(
