@@ -74,9 +74,10 @@ def resolve_corpus(
         of_hub = {path: to_be_fetched(path) for path in filter(is_hub_address, paths)}
         missing += [f'{file} is to be fetched' for files in of_hub.values() for file in files]
         if missing:
-            for path in paths:
-                if not is_web_address(path) and not of_hub.get(path):
-                    find_files(path)
+            for dataset in datasets:
+                for path in (path for role in dataset.paths.values() for path in role):
+                    if not is_web_address(path) and not of_hub.get(path):
+                        find_files(path, content=dataset.chosen_format.content)
             raise InputsToFetch(missing)
     else:
         fetched = fetch_all(paths, work)
