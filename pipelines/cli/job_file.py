@@ -272,7 +272,7 @@ def _dataset(toml: TomlFile, split: str, number: int, table: Mapping[str, Any]) 
         ):
             raise error('paths are texts: one, or several as ["a", "b"]', 'paths')
         by_role[role] = tuple(map(toml.absolute, words))
-    return SplitPaths(
+    dataset = SplitPaths(
         split,
         values.pop('format'),
         by_role,
@@ -280,6 +280,14 @@ def _dataset(toml: TomlFile, split: str, number: int, table: Mapping[str, Any]) 
         dataset=values.pop('name', ''),
         **values,
     )
+    for side, key in (('inputs', 'source_prefix'), ('targets', 'target_prefix')):
+        if values.get(key) and side not in dataset.chosen_format.sides:
+            sides = ' and '.join(dataset.chosen_format.sides)
+            raise error(
+                f'{key} is put before {side}, and of these rows only {sides} are text; leave it out',
+                key,
+            )
+    return dataset
 
 
 def read_toml(path: str) -> TomlFile:
