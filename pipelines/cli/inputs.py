@@ -16,9 +16,14 @@ from pipelines.files.attempts import WorkFolder
 from pipelines.files.fetching import fetch_all, fetched_before
 from pipelines.files.hub import fetch_into, is_hub_address, to_be_fetched
 from pipelines.files.transfer import is_web_address
-from pipelines.jobs.corpus import Corpus, SplitPaths, find_corpus
+from pipelines.jobs.corpus import Corpus, SplitPaths, check_same_shape, find_corpus
 from pipelines.jobs.recorded import as_recorded
-from pipelines.options.job import PAIR_OF_FILES, DatasetOptions, formats_with_options
+from pipelines.options.job import (
+    PAIR_OF_FILES,
+    TAKE_ROWS_AWAY,
+    DatasetOptions,
+    formats_with_options,
+)
 from pipelines.options.reading import options_from
 from pipelines.transforms.read import find_files
 from tokcore.corpus.formats import CorpusFormat, format_of_files
@@ -63,6 +68,12 @@ def resolve_corpus(
         InputError: the inputs of the splits do not go together, do not exist, or cannot be fetched.
         InputsToFetch: of a dry run, after all other paths were looked up.
     """
+    for key in TAKE_ROWS_AWAY:
+        if 'dev' not in splits and vars(options).get(key):
+            raise InputError(
+                f'{options.job_path}: {key} takes rows from the training corpus, and {options.command} '
+                'would count them; leave it out, or let build learn from the rows that are left'
+            )
     datasets, keeps = split_paths(options, splits), options.keep_rejected
     if before is not None:
         datasets = [as_recorded(dataset, before) for dataset in datasets]
@@ -74,13 +85,15 @@ def resolve_corpus(
         of_hub = {path: to_be_fetched(path) for path in filter(is_hub_address, paths)}
         missing += [f'{file} is to be fetched' for files in of_hub.values() for file in files]
         if missing:
-            for path in paths:
-                if not is_web_address(path) and not of_hub.get(path):
-                    find_files(path)
+            for dataset in datasets:
+                for path in (path for role in dataset.paths.values() for path in role):
+                    if not is_web_address(path) and not of_hub.get(path):
+                        find_files(path, content=dataset.chosen_format.content)
             raise InputsToFetch(missing)
     else:
         fetched = fetch_all(paths, work)
     corpus = find_corpus(datasets, fetched, keeps, is_added=before is not None)
+    _refuse_unnamed_format(options, corpus)
     if before is None and keeps and not any(split.filters for split in corpus.splits):
         raise InputError(
             '--keep-rejected keeps what --clean drops, and no split has it; leave it out (with '
@@ -123,7 +136,7 @@ def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[Spli
             datasets += [dataclasses.replace(each, split=split, clean=()) for each in training]
     if shares:
         datasets = _with_key_ranges(datasets, shares, options.seed)
-    _check_same_shape(datasets)
+    check_same_shape([(each.dataset or each.split, each.chosen_format) for each in datasets])
     return datasets
 
 
@@ -148,6 +161,23 @@ def _training_paths(options: argparse.Namespace) -> list[SplitPaths]:
     if options.clean is None:
         return list(of_job)
     return [dataclasses.replace(dataset, clean=options.clean) for dataset in of_job]
+
+
+def _refuse_unnamed_format(options: argparse.Namespace, corpus: Corpus) -> None:
+    """Refuses files whose names say SGM, found by paths that do not, as `dev/*src*`."""
+    for split in corpus.splits:
+        roles, prefix = split.format.roles, '' if split.name == 'train' else f'{split.name}_'
+        if roles != PAIR_OF_FILES or not getattr(options, f'{prefix}source'):
+            continue  # a job file names the format
+        files = zip(*split.files, strict=True)
+        names = {role: [file.path for file in of] for role, of in zip(roles, files, strict=True)}
+        kind = format_of_files(names)
+        if kind is not None and kind.name != split.format.name:
+            raise InputError(
+                f'the names of files that {" and ".join(flag(prefix + role) for role in roles)} find end '
+                f'in one of {", ".join(kind.endings)}, and these paths do not, so they would not be read as '
+                f'{kind.name}; let a path end so, or name the format in a job file'
+            )
 
 
 def _paths_of_split(
@@ -237,22 +267,6 @@ def _refuse_unused(options: argparse.Namespace, datasets: Sequence[SplitPaths]) 
                     f'{flag(declaration.name)} is for the format {kind.name}, and the corpus is {chosen}; '
                     'leave it out'
                 )
-
-
-def _check_same_shape(datasets: Sequence[SplitPaths]) -> None:
-    if len({len(dataset.chosen_format.sides) for dataset in datasets}) > 1:
-        raise InputError('the splits must all be pairs, or all of one side; give such files')
-    for other in datasets[1:]:
-        pair = (datasets[0], other)
-        features = [dataset.chosen_format.features for dataset in pair]
-        if features[0] != features[1]:
-            described = ' and '.join(
-                f'{dataset.dataset or dataset.split} {", ".join(names)}'
-                for dataset, names in zip(pair, features, strict=True)
-            )
-            raise InputError(
-                f'all examples must have the same features, and there are of {described}'
-            )
 
 
 def refuse_long_names(folder: str, names: Iterable[str], option: str) -> None:

@@ -15,7 +15,7 @@ from pipelines.files import filesystem
 from pipelines.files.hub import is_hub_address
 from pipelines.jobs.corpus import SplitPaths
 from pipelines.options.commands import Command
-from pipelines.options.job import SPLITS, DatasetSource
+from pipelines.options.job import SPLITS, TAKE_ROWS_AWAY, DatasetSource
 from tokcore.corpus.fields import LabelNames, label_names
 from tokcore.corpus.formats import all_formats, corpus_format
 from tokcore.errors import InputError
@@ -144,6 +144,11 @@ def read_job(
                     raise toml.error(_unknown(key, sections[name], f'[{name}]'), name, 0, key)
                 if key in options:
                     values[key] = toml.read(options[key], value, name, 0)
+                elif key in TAKE_ROWS_AWAY:
+                    option = commands['build'].sections[name][key]
+                    values[key] = toml.read(
+                        option, value, name, 0
+                    )  # for `resolve_corpus` to refuse
     return values, datasets
 
 
@@ -272,7 +277,7 @@ def _dataset(toml: TomlFile, split: str, number: int, table: Mapping[str, Any]) 
         ):
             raise error('paths are texts: one, or several as ["a", "b"]', 'paths')
         by_role[role] = tuple(map(toml.absolute, words))
-    return SplitPaths(
+    dataset = SplitPaths(
         split,
         values.pop('format'),
         by_role,
@@ -280,6 +285,14 @@ def _dataset(toml: TomlFile, split: str, number: int, table: Mapping[str, Any]) 
         dataset=values.pop('name', ''),
         **values,
     )
+    for side, key in (('inputs', 'source_prefix'), ('targets', 'target_prefix')):
+        if values.get(key) and side not in dataset.chosen_format.sides:
+            sides = ' and '.join(dataset.chosen_format.sides)
+            raise error(
+                f'{key} is put before {side}, and of these rows only {sides} are text; leave it out',
+                key,
+            )
+    return dataset
 
 
 def read_toml(path: str) -> TomlFile:

@@ -33,7 +33,7 @@ from tokcore.corpus.stretches import FileNewlines
 from tokcore.errors import InputError
 from tokcore.filters.leaving_out import Address, AddressedFiles
 from tokcore.filters.registry import filter_specs, try_filters
-from tokcore.options import flag
+from tokcore.options import flag, shown
 from tokcore.records.manifest import InputText
 
 _LOGGER = logging.getLogger(__name__)
@@ -234,6 +234,31 @@ class SplitPaths:
     def chosen_format(self) -> CorpusFormat:
         """The format with its options."""
         return corpus_format(self.format)(**self.options)
+
+
+def check_same_shape(formats: Sequence[tuple[str, CorpusFormat]]) -> None:
+    """Checks that the rows of all datasets, whose names are given, become the same features.
+
+    Raises:
+        InputError: they do not, or a label has another number in one of them.
+    """
+    if len({len(kind.sides) for _, kind in formats}) > 1:
+        raise InputError('the splits must all be pairs, or all of one side; give such files')
+    first, *others = [(name, kind.features) for name, kind in formats]
+    for other in others:
+        if first[1] != other[1]:
+            described = ' and '.join(f'{name} {", ".join(names)}' for name, names in (first, other))
+            raise InputError(
+                f'all examples must have the same features, and there are of {described}'
+            )
+    labels = [(name, each.labels) for name, kind in formats for each in kind.extra_fields]
+    most, longest = max(labels, key=lambda each: len(each[1]), default=('', ()))
+    for name, some in labels:
+        if some != longest[: len(some)]:
+            raise InputError(
+                f'{most} has the labels {shown(", ".join(longest))} and {name} has '
+                f'{shown(", ".join(some))}, and a label must have one number; give both the same file'
+            )
 
 
 def find_corpus(

@@ -9,7 +9,7 @@ from typing import Any
 from pipelines.artifacts.manifest import RunRecord
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
-from pipelines.jobs.corpus import Corpus, CorpusInput, SplitPaths
+from pipelines.jobs.corpus import Corpus, CorpusInput, SplitPaths, check_same_shape
 from pipelines.options.job import SPLITS, DatasetOptions
 from pipelines.options.reading import options_from
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, Split
@@ -143,7 +143,8 @@ def with_added(corpus: Corpus, added: Corpus) -> Corpus:
     """Returns a recorded corpus with what is added at the ends of its splits.
 
     Raises:
-        InputError: a dataset is not the last of its split, or several have no name.
+        InputError: a dataset is not the last of its split, several have no name, or what is added has
+            other features.
     """
     whole: list[Split] = []
     inputs: list[CorpusInput] = []
@@ -175,4 +176,6 @@ def with_added(corpus: Corpus, added: Corpus) -> Corpus:
         inputs += (
             dataclasses.replace(each, file_index=each.file_index + count) for each in more.inputs
         )
+    if added.splits:
+        check_same_shape([(split.dataset or split.name, split.format) for split in whole])
     return Corpus(tuple(whole), tuple(inputs))

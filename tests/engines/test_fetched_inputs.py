@@ -142,6 +142,10 @@ def test_a_dry_run_fetches_nothing(server, tmp_path, capsys):
     assert server.asked == [] and not out.exists()
     missing = tmp_path / 'nowhere'
     assert f'{missing} does not exist' in refuse(*job, '--dev', missing, '--dry-run')
+    (tmp_path / 'tmx').write_text('<tmx></tmx>', encoding='utf-16')
+    given = ['--tmx', tmp_path / 'tmx', address, '--languages', 'en', '--dry-run']
+    succeed('build', *given, *BUILD, '--output', out)
+    assert server.asked == []
     succeed(*job)
     succeed(*job, '--dry-run')
     assert 'in the first block 200 lines' in capsys.readouterr().out

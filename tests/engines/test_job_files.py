@@ -222,6 +222,16 @@ WRONG = {
     'unknown format': ('[[train]]\nformat = "csv"\npaths = "a"', 'line 2', 'format'),
     'no TOML': ('[[train]\n', 'line 1', 'is not TOML'),
     'no names': (TEXT * 2, 'line 1', 'a name is missing'),
+    'prefix of a side that is not there': (
+        f'{TEXT}source_prefix = "w: "',
+        'line 4',
+        'only targets are text',
+    ),
+    'prefix of a label': (
+        f'{LINES}label = "kind"\ntarget_prefix = "w: "',
+        'line 5',
+        'only inputs are text',
+    ),
     'names twice': (f'{TEXT}name = "a"\n{TEXT}name = "a"', 'line 8', 'the name of two datasets'),
 }
 

@@ -179,6 +179,51 @@ def test_what_does_not_go_together_is_refused(name, tmp_path, monkeypatch):
     assert sentence in said
 
 
+@pytest.mark.parametrize(
+    ('first', 'second', 'sentence'),
+    [
+        ('keep = "views"', 'keep = "views:int"', 'train targets, views:bytes and dev targets, views:int'),
+        ('label = "kind"', 'label = "kind:float"', 'train inputs, targets:int and dev inputs, targets:float'),
+        (
+            'label = "kind"\nlabels = "names"',
+            'label = "kind"\nlabels = "others"',
+            "train has the labels 'neg, pos' and dev has 'pos, neg'",
+        ),
+    ],
+)  # fmt: skip
+def test_all_splits_have_the_same_features_and_numbers_of_labels(tmp_path, first, second, sentence):
+    jsonl(tmp_path)
+    write(tmp_path / 'names', b'neg\npos\n')
+    write(tmp_path / 'others', b'pos\nneg\n')
+    tables = [
+        f'[[{split}]]\nformat = "jsonl"\npaths = "a.jsonl"\n{options}\n'
+        for split, options in (('train', first), ('dev', second))
+    ]
+    job = write(tmp_path / 'job.toml', ''.join(tables).encode())
+    assert sentence in refuse('build', job, *BUILD, '--output', tmp_path / 'out')
+
+
+def test_a_split_may_have_numbers_for_the_names_of_another_or_fewer_names(tmp_path):
+    jsonl(tmp_path)
+    write(tmp_path / 'numbers.jsonl', b'{"text": "a", "kind": 1}\n')
+    write(tmp_path / 'names', b'neg\npos\nneutral\n')
+    write(tmp_path / 'fewer', b'neg\npos\n')
+    write(tmp_path / 'two.jsonl', b'{"text": "b", "kind": "pos"}\n')
+    job = ''.join(
+        f'[[{split}]]\nformat = "jsonl"\npaths = "{path}.jsonl"\nlabel = "kind"\n{labels}\n'
+        for split, path, labels in (
+            ('train', 'a', 'labels = "names"'),
+            ('dev', 'numbers', ''),
+            ('test', 'two', 'labels = "fewer"'),
+        )
+    )
+    out = tmp_path / 'out'
+    succeed('build', write(tmp_path / 'job.toml', job.encode()), *BUILD, '--output', out)
+    assert [examples(out, split)[0]['targets'] for split in ('dev', 'test')] == [
+        ('int64_list', [1])
+    ] * 2
+
+
 @pytest.mark.slow
 def test_bytes_do_not_depend_on_how_it_is_run(tmp_path):
     given = [*jsonl(tmp_path), '--keep', KEEP, *BUILD]

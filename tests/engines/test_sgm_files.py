@@ -135,6 +135,18 @@ def test_entities_are_of_sgm_alone(plain, tmp_path):
     assert '--entities is for the format sgm, and the corpus is bitext' in said
 
 
+def test_a_pattern_that_finds_sgm_ends_so_or_a_job_file_names_the_format(plain, tmp_path):
+    words = ['--source', tmp_path / 'a*', '--target', tmp_path / 'b*', *BUILD]
+    said = refuse('build', *words, '--output', tmp_path / 'out')
+    assert '--source and --target find end in one of .sgm' in said and 'let a path end so' in said
+    words[1] = tmp_path / 'a*.sgm'
+    succeed('build', *words, '--output', tmp_path / 'out')
+    assert dict(texts_of(tmp_path / 'out')) == dict(zip(SOURCES, TARGETS, strict=True))
+    job = '[[train]]\nformat = "bitext"\npaths = { source = "a*", target = "b*" }\n'
+    job = write(tmp_path / 'job.toml', job.encode())
+    succeed('build', job, *BUILD, '--output', tmp_path / 'lines')
+
+
 def test_a_side_that_is_not_named_sgm_is_not_read_as_lines(plain, tmp_path):
     text = write(tmp_path / 'b.txt', b'a line\n' * len(SOURCE.splitlines()))
     said = refuse(

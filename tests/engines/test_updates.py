@@ -519,6 +519,22 @@ def test_what_an_update_cannot_take_is_refused(built, tmp_path):
     assert 'tokbeam index' in refuse('update', folder, '--text', second, *out)
 
 
+def test_datasets_of_another_shape_are_not_added(tmp_path):
+    for name in ('en', 'de'):
+        write(tmp_path / name, f'a line of {name}\n'.encode())
+    job = '[[train]]\nname = "{0}"\nformat = "{0}"\npaths = {1}\n'
+    jobs = {
+        name: write(tmp_path / f'{name}.toml', job.format(name, paths).encode())
+        for name, paths in (('text', '"en"'), ('bitext', '{ source = "en", target = "de" }'))
+    }
+    for there, added in (('text', 'bitext'), ('bitext', 'text')):
+        words = ['--scheme', 'byte', '--name', 'n', '--output', tmp_path / there]
+        succeed('encode', jobs[there], *words)
+        words = ['--job', jobs[added], '--output', tmp_path / 'updated']
+        said = refuse('update', tmp_path / there, *words)
+        assert 'the splits must all be pairs, or all of one side' in said
+
+
 def test_rows_whose_lost_bytes_are_not_known_are_refused(tmp_path):
     text = write(tmp_path / 'text', 'ab\nab ü\n'.encode())
     write(tmp_path / 'some', b'ab ab\n')

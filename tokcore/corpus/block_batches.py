@@ -116,9 +116,12 @@ def batch_stats(blocks: Batch, rows: Rows, splits: Sequence[Split]) -> BlockStat
 
 
 def _stands_alone(block: Block) -> bool:
-    """Whether a block's rows depend on where the file begins or ends, or its line is not held."""
+    """Whether a block's rows depend on where the file begins or ends, or its line is not held.
+
+    A batch is read like a file, so a mark in the middle of one would be lost at its start.
+    """
     [text] = block.texts
-    return bool(block.long_lines or mark_bytes(text.data, text.offset) or text.data.endswith(b'\r'))
+    return bool(block.long_lines or mark_bytes(text.data, 0) or text.data.endswith(b'\r'))
 
 
 def _ended(text: bytes) -> bytes:

@@ -444,8 +444,8 @@ class CorpusFormat(abc.ABC):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of all features of its examples."""
-        return (*self.sides, *(field.name for field in self.extra_fields))
+        """The names of all features of its examples, and of those that are not text the kinds."""
+        return (*self.sides, *(f'{field.name}:{field.kind}' for field in self.extra_fields))
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -126,7 +126,7 @@ class Tsv(ExtraFieldOptions, CorpusFormat):
         keep_tabs: whether the last of the columns, by its position in the line, is the rest of it.
 
     Raises:
-        InputError: options that do not go together.
+        InputError: options that do not go together, or the column of a field is too large.
         ValueError: no column, or a negative one.
     """
 
@@ -173,6 +173,12 @@ class Tsv(ExtraFieldOptions, CorpusFormat):
                 '--keep-tabs is for --quoting none, since quotes keep tabs; leave it out'
             )
         self.check_extra_fields(len(self.columns))
+        for word in (field.field for field in self.extra_fields):
+            if word.isdecimal() and (len(word) > 9 or int(word) > MOST_COLUMN):
+                raise InputError(
+                    f'{shown(word)} of --keep or --label is not a column from 0 to {MOST_COLUMN:,}; '
+                    'give another'
+                )
         if any(isinstance(column, str) for column in self.all_columns):
             object.__setattr__(self, 'header', True)
 

@@ -55,7 +55,7 @@ _FORMATS = {
 }
 """The module and class of each declaration, in the order of the help."""
 
-_COMPRESSED = r'\.(gz|bz2|xz|zst)$'
+_AFTER_ENDING = r'(\.(gz|bz2|xz|zst))?(#sha256=[0-9A-Fa-f]{64})?$'
 
 
 class FormatReader(abc.ABC):
@@ -210,7 +210,7 @@ def format_of_files(paths: Mapping[str, Sequence[str]]) -> type[CorpusFormat] | 
         for kind in all_formats()
         if set(kind.roles) == set(paths) and not kind.is_in_job_files_only
     ]
-    names = [re.sub(_COMPRESSED, '', path) for of_role in paths.values() for path in of_role]
+    names = [re.sub(_AFTER_ENDING, '', path) for of_role in paths.values() for path in of_role]
     for kind in kinds:
         if kind.endings and any(name.endswith(kind.endings) for name in names):
             return kind

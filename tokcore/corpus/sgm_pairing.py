@@ -60,7 +60,7 @@ _SEGMENT_ID, _DOCUMENT_ID, _OTHER_DOCUMENT_ID = (
 )
 
 _MARKUP = re.compile(rb'<[^>]*>?')
-_LINE_WITH_TEXT = re.compile(rb'[^\n]*[^\s][^\n]*')
+_LINE_WITH_TEXT = re.compile(rb'^[^\S\n]*\S[^\n]*', re.MULTILINE)
 
 _T = TypeVar('_T', '_Document', 'Segment')
 

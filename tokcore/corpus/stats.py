@@ -380,13 +380,18 @@ def _json_line(reject: Reject, name: str, identity: str) -> bytes:
         fields[what] = data.decode()
     except UnicodeDecodeError:
         fields[f'{what}_base64'] = base64.b64encode(data).decode()
-    return json.dumps(fields, ensure_ascii=False).encode() + b'\n'
+    return _json_text(fields)
 
 
 def _dropped_line(row: DroppedRow, name: str, identity: str) -> bytes:
     sides = ('source', 'target') if len(row.texts) > 1 else ('text',)
     fields = {'file': name, identity: row.offset, **dict(zip(sides, row.texts, strict=True))}
-    return json.dumps(fields, ensure_ascii=False).encode() + b'\n'
+    return _json_text(fields)
+
+
+def _json_text(fields: dict[str, object]) -> bytes:
+    # The name of a file may not be UTF-8; the bytes that are not are `\udc80` to `\udcff` in JSON.
+    return json.dumps(fields, ensure_ascii=False).encode('utf-8', 'backslashreplace') + b'\n'
 
 
 def _whole_characters(beginning: bytes, size: int) -> bytes:

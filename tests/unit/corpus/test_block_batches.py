@@ -152,6 +152,15 @@ def test_files_that_begin_with_a_mark_or_end_with_a_return_are_taken_block_by_bl
     encoded_alike(blocks, split, 'stop', UNSTRIPPED_LINES)
 
 
+def test_a_mark_that_does_not_begin_its_file_is_text_in_a_batch_too():
+    split = split_of(PlainText())
+    blocks = [
+        Block('train', PlainText(), 0, (BlockText(2, b'\xef\xbb\xbfb\n'),)),
+        Block('train', PlainText(), 1, (BlockText(0, b'c\n'),)),
+    ]
+    encoded_alike(blocks, split, 'stop')
+
+
 def test_a_long_line_and_pairs_are_taken_block_by_block():
     split = split_of(PlainText())
     [block] = blocks_of(PlainText(), [([b'a'], True)])

@@ -15,6 +15,7 @@ from tokcore.corpus.formats import (
     all_reasons,
     corpus_format,
     format_names,
+    format_of_files,
     format_reader,
     index_ranges,
     plan_items,
@@ -33,6 +34,15 @@ def test_a_format_is_had_by_its_name():
         ValueError, match="'pairs' is not one of bitext, tsv, jsonl, parquet, sgm, "
     ):
         corpus_format('pairs')
+
+
+@pytest.mark.parametrize(
+    'ending', ['', '.gz', '#sha256=' + '0aF' * 21 + '0', '.xz#sha256=' + 'a' * 64]
+)
+def test_an_ending_is_found_before_what_may_follow_it(ending):
+    for name, wanted in (('dev/a.sgm', 'sgm'), ('https://h/a.sgm', 'sgm'), ('a.sgm.txt', 'bitext')):
+        paths = {'source': [name + ending], 'target': ['b']}
+        assert format_of_files(paths).name == wanted
 
 
 def test_options_belong_to_their_format_alone():

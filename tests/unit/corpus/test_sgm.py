@@ -1,5 +1,7 @@
 """SGM where the plain rules draw too little: references, and pairs of segments by their ids."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -171,6 +173,17 @@ def test_flaws_of_segments_and_texts_outside_of_them():
     for reject, (_, words) in zip(rejects, wanted, strict=True):
         assert words in reject.line
     assert rejects[2].size == len(segment('3', 'y' * 80))
+
+
+def test_text_outside_is_found_in_the_time_that_the_line_takes_to_read():
+    def outside(line):
+        began = time.process_time()
+        _, rejects, _ = paired(document(one(), line), document('<p>', one(text='EINS')))
+        return [each.line for each in rejects], time.process_time() - began
+
+    assert outside(' \t stray \f text \r')[0] == [b' \t stray \f text \r']
+    rejected, seconds = outside(' ' * 40_000)  # each from every byte on: some ten seconds
+    assert rejected == [] and seconds < 3
 
 
 def test_references_are_decoded_if_asked():

@@ -2,6 +2,8 @@
 
 import gzip
 import io
+import json
+import os
 
 import google_crc32c
 import pytest
@@ -19,6 +21,7 @@ from tokcore.corpus.corpus import (
     Split,
 )
 from tokcore.corpus.declarations import Bitext, PlainText
+from tokcore.corpus.formats import block_rows
 from tokcore.corpus.stats import (
     MOST_UNKNOWN_WORDS,
     LineTally,
@@ -26,10 +29,12 @@ from tokcore.corpus.stats import (
     TextSummary,
     add_tallies,
     block_checksums,
+    block_stats,
     combine_crc32c,
     join_checksums,
     reject_error,
 )
+from tokcore.text.normalizers import UNSTRIPPED_LINES
 
 
 def test_records_of_old_stay_what_they_were():
@@ -64,6 +69,15 @@ def crc32c_by_bits(data):
         for _ in range(8):
             crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
     return crc ^ 0xFFFFFFFF
+
+
+def test_a_rejected_line_of_a_file_whose_name_is_not_utf8_is_recorded():
+    name = os.fsdecode(b'caf\xe9.txt')
+    split = Split('train', PlainText(), ((CorpusFile(name, name, 2, False),),))
+    block = Block('train', PlainText(), 0, (BlockText(0, b'\xff\n'),))
+    rows = block_rows(block, UNSTRIPPED_LINES)
+    [rejected] = block_stats(block, rows, (split,), 'skip').rejected
+    assert json.loads(rejected.json_lines)['file'] == name
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))

@@ -166,6 +166,13 @@ def test_a_field_may_be_as_long_as_a_line():
     assert became_of(QUOTED_PAIRS, as_csv([[text, 'b']])).found == {0: (text, 'b')}
 
 
+@pytest.mark.parametrize('field', [{'keep': ('65536=id',)}, {'label': '9' * 5_000}])
+def test_a_column_of_a_field_has_the_limit_of_those_of_texts(field):
+    with pytest.raises(InputError, match='not a column from 0 to 65,535; '):
+        Tsv((0,), **field)
+    assert Tsv((0,), keep=('65535=id',)).all_columns == [0, 65535]
+
+
 def test_columns_are_chosen_in_any_order():
     content = as_csv([['a', 'b\tb', 'c\nc']])
     assert became_of(Tsv((2, 1), quoting='csv'), content).found == {0: ('c\nc', 'b\tb')}
