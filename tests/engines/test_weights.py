@@ -203,6 +203,22 @@ def test_a_build_weights_each_side_of_pairs(tmp_path):
         assert (tmp_path / side).read_bytes() == (tmp_path / 'out' / record['name']).read_bytes()
 
 
+def test_a_build_goes_on_with_counts_of_a_dataset_that_alone_has_lost_too_many_lines(tmp_path):
+    write(tmp_path / 'en.txt', b'the cat sat\n' * 190)
+    write(tmp_path / 'zh.txt', 5 * '字字\n'.encode() + 5 * b'\xff\n')  # 5 of 200 are bad
+    (tmp_path / 'job.toml').write_text(
+        ''.join(
+            f'[[train]]\nname = "{name}"\nformat = "text"\npaths = "{name}.txt"\nweight = {weight}\n'
+            for name, weight in (('en', 0.7), ('zh', 0.3))
+        )
+    )
+    command = ['build', tmp_path / 'job.toml', '--name', 'x', '--on-error', '3%', '--shards', 1]
+    command += ['--output', tmp_path / 'out']
+    assert 'cannot hold the alphabet' in refuse(*command, '--vocab-size', 5)
+    assert (tmp_path / 'out' / 'counts' / 'zh' / 'tokbeam.json').exists()
+    succeed(*command, '--vocab-size', 40)
+
+
 def test_weights_are_recorded_with_the_vocabulary(corpus, tmp_path):
     tables = [f'{corpus}/counts/word/en=0.70', f'{corpus}/counts/word/zh=0.3']
     vocabulary(tmp_path, 'word', '--counts', *tables)
