@@ -184,6 +184,20 @@ def test_a_build_weights_the_datasets_of_its_job_file(corpus, tmp_path):
     assert 'already done' in said
 
 
+def test_what_cannot_be_typed_is_not_shown_as_an_option(corpus, tmp_path, capsys):
+    options = ['--scheme', 'bpe', *SCHEMES['bpe'], '--name', 'x', '--output', tmp_path / 'out']
+    succeed('build', corpus / 'weighted.toml', *options)
+    assert 'with other weights: ' in refuse('build', corpus / 'job.toml', *options)
+    said = refuse('build', '--text', corpus / 'en.txt', *options)
+    assert 'other datasets: ' in said and 'other input files: ' in said and '--datasets' not in said
+    for shown in (['card'], ['card', '--croissant'], ['report', '--no-corpus']):
+        capsys.readouterr()
+        succeed(*shown, tmp_path / 'out')
+        page = capsys.readouterr().out.replace('\\', '')
+        assert '--vocab-size' in page and 'weights' in page
+        assert '--weights' not in page and '--datasets' not in page
+
+
 def test_a_build_weights_each_side_of_pairs(tmp_path):
     tables = []
     for name, seed in (('a', 1), ('b', 2)):
