@@ -10,9 +10,13 @@ from dataclasses import dataclass, field
 
 from pipelines.files import filesystem
 from tokcore.errors import InputError
+from tokcore.options import flag
 from tokcore.records.manifest import MANIFEST_NAME, ROOT_STAGES, Manifest, json_bytes
 
 RUN_NAME = 'tokbeam.run.json'
+
+NOT_TYPED = ('datasets', 'vocabularies', 'weights')
+"""The keys of a manifest's options that are not options of a command."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,11 @@ class RunRecord:
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return None
+
+
+def shown_key(key: str) -> str:
+    """Returns how a reader finds a key of a manifest's options: as it is typed, if it can be typed."""
+    return key if key in NOT_TYPED else flag(key)
 
 
 def read_manifest(path: str) -> Manifest | None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pipelines.artifacts.manifest import RUN_NAME, RunRecord
+from pipelines.artifacts.manifest import NOT_TYPED, RUN_NAME, RunRecord, shown_key
 from pipelines.artifacts.vocabularies import TOKENIZER_FILE
 from pipelines.engines.progress import AT_ONCE
 from pipelines.files import filesystem
@@ -31,7 +31,6 @@ from tokcore.encoding.hub_folders import TOKENIZER_NAME
 from tokcore.encoding.scheme import Component, TokenRules
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_names
-from tokcore.options import flag
 from tokcore.reading.record_index import INDEX_FOLDER
 from tokcore.records.manifest import (
     FILE_OF_SPLIT,
@@ -310,7 +309,7 @@ def up_to_date(
     names = [(state.split, state.role, state.stored.name) for state in wanted.inputs]
     of_inputs = [(text.split, text.role, text.name) for text in manifest.inputs]
     differences = [
-        f'{"other" if what in ("vocabularies", "input files") else "another"} {what}: '
+        f'{"other" if what in (*NOT_TYPED, "input files") else "another"} {what}: '
         f'{_shown(before)} there, {_shown(now)} now'
         for what, before, now in [*differing(manifest, wanted), ('input files', of_inputs, names)]
         if before != now
@@ -367,7 +366,7 @@ def differing(manifest: Manifest, wanted: StageKey) -> Iterator[tuple[str, objec
     for what, before, now in [
         ('command', manifest.stage, wanted.stage),
         ('Unicode version', manifest.unicode, wanted.unicode),
-        *((_asked(name), there.get(name), options.get(name)) for name in {**options, **there}),
+        *((shown_key(name), there.get(name), options.get(name)) for name in {**options, **there}),
         ('normalizer', rules.normalizer, wanted.rules.normalizer),
         ('pre-tokenizer', rules.pre_tokenizer, wanted.rules.pre_tokenizer),
     ]:
@@ -484,11 +483,6 @@ def publish(
     claim.check()
     attempt.publish([(_WHOLE, output.manifest_path)])
     attempt.publish([(_ENDED, output.run_path)])
-
-
-def _asked(name: str) -> str:
-    """How a message names what a result was asked for: an option, or the files of vocabularies."""
-    return name if name == 'vocabularies' else flag(name)
 
 
 def _shown(value: object) -> str:

@@ -41,7 +41,7 @@ from tokcore.encoding.document_ends import (
     unknown_end,
 )
 from tokcore.encoding.hub_folders import TOKENIZER_FOLDER, manifests_of
-from tokcore.encoding.scheme import EncodingOptions, Scheme, check_rules
+from tokcore.encoding.scheme import EncodingOptions, Scheme, check_rules, refuse_different
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
@@ -87,18 +87,18 @@ def scheme_of(
             shows which scheme it is.
     """
     schemes = {f'--scheme {requested} is asked for': requested} if requested else {}
-    recorded_options: dict[str, object] = {}
+    stated: dict[str, Mapping[str, object]] = {}  # options, by the path
     for path in paths:
         _, record = _recorded(path)
         if record is not None:
             scheme = record.scheme
             schemes[f'the vocabulary {path} was made with --scheme {scheme}'] = scheme
-            recorded_options |= record.scheme_options or {}
+            stated[path] = record.scheme_options or {}
         elif requested is None:
             scheme = _scheme_by_form(path)
             schemes[f'the vocabulary {path} is by its form one of --scheme {scheme}'] = scheme
         if record is None and (name := requested or scheme) in scheme_names():
-            recorded_options |= find_scheme(name).options_from_file(
+            stated[path] = find_scheme(name).options_from_file(
                 _read(path), path, filesystem.read_if_there
             )
     first, name = next(iter(schemes.items()), ('', DEFAULT_SCHEME))
@@ -108,7 +108,12 @@ def scheme_of(
         if scheme not in scheme_names():
             known = ', '.join(scheme_names())
             raise InputError(f'{statement}, which this version does not know: there are {known}')
-    return scheme_from_options(name, recorded_options | dict(values or {}))
+    given = dict(values or {})
+    refuse_different(
+        {path: scheme_from_options(name, {**options, **given}) for path, options in stated.items()}
+    )
+    recorded_options = {key: value for each in stated.values() for key, value in each.items()}
+    return scheme_from_options(name, recorded_options | given)
 
 
 def needs_no_vocabulary(scheme: str | None) -> bool:

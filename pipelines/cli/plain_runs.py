@@ -77,7 +77,10 @@ def _sizes(options: argparse.Namespace) -> Iterator[float]:
 def _sizes_of(pattern: str) -> Iterator[float]:
     if '://' in pattern:
         yield float('inf')
-    for name in glob.iglob(pattern):
+    names = glob.glob(pattern)
+    if not names and {'!', '='} & set(pattern):  # a member of an archive, or counts with a weight
+        yield float('inf')
+    for name in names:
         state = os.stat(name)
         if stat.S_ISDIR(state.st_mode):
             for folder, _, files in os.walk(name):

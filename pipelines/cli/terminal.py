@@ -56,6 +56,10 @@ _LOOK_SECONDS = 0.5
 _FIRST_SECONDS = 3.0
 """Of some work without an estimate of its time: the first steps are no measure."""
 
+_STANDSTILL_SECONDS, _STANDSTILL_STEPS = 30, 10
+"""After so long without a report, and so many times the longest step, work stands still: a cluster has
+restarted, as a rule, and how it went before says nothing of when it goes on."""
+
 _LEAST_COLUMNS = 13
 _BAR_COLUMNS = 22
 """Of the bar and the share in percent: the fewest, and the fewest next to an amount or a rate."""
@@ -137,18 +141,26 @@ class Pace:
 
     Work is reported in steps. After the last one it is taken to go on as before, for as long as there was no
     report before. So the time that is left goes down like a clock; from reports alone it would grow between
-    them. What a rerun finds finished counts for little, since that comes first.
+    them. What a rerun finds finished counts for little, since that comes first. Where work stands still, there
+    is no estimate, and the next report begins a new measure.
     """
 
     def __init__(self, began: float):
-        self.began = self._reported = self._at = began
-        self._done = 0
-        self._likely = 0.0  # how much is done at a time, it is taken
+        self.began = began
+        self._measure_from(began, 0)
+
+    def _measure_from(self, now: float, done: int) -> None:
+        self._since = self._reported = self._at = now
+        self._done = done
+        self._likely = float(done)  # how much is done at a time, it is taken
         self._longest = 0.0  # between two reports
         self._weighted = 0.0  # the sum of all steps, each times the middle of its time
 
     def take(self, done: int, now: float) -> None:
         """Takes a report that so much is done in all."""
+        if self._stands(now):
+            self._measure_from(now, done)
+            return
         self._go_on(now)
         self._longest = max(self._longest, now - self._reported)
         self._weighted += (done - self._done) * self._middle(now)
@@ -157,11 +169,15 @@ class Pace:
         self._likely = max(done, (self._likely + done) / 2)
 
     def rate_and_left(self, total: int, now: float) -> tuple[float, float | None]:
-        """Returns what is done in a second, and the seconds until all is; (0, None) if it is too early."""
+        """Returns what is done in a second, and the seconds until all is; (0, None) if there is no measure."""
         self._go_on(now)
-        if now - self.began < _FIRST_SECONDS or not self._weighted:
+        if now - self._since < _FIRST_SECONDS or not self._weighted or self._stands(now):
             return 0.0, 0.0 if self._done >= total else None
         return self._rate(), max(0.0, total - self._likely) / self._rate()
+
+    def _stands(self, now: float) -> bool:
+        longest = max(_STANDSTILL_SECONDS, _STANDSTILL_STEPS * self._longest)
+        return self._weighted > 0 and now - self._reported > longest
 
     def _go_on(self, now: float) -> None:
         until = min(now, self._reported + self._longest)
@@ -170,10 +186,10 @@ class Pace:
 
     def _rate(self) -> float:
         weighted = self._weighted + (self._likely - self._done) * self._middle(self._at)
-        return 2 * weighted / max(_FIRST_SECONDS, self._at - self.began) ** 2
+        return 2 * weighted / max(_FIRST_SECONDS, self._at - self._since) ** 2
 
     def _middle(self, now: float) -> float:
-        return (self._reported + now) / 2 - self.began
+        return (self._reported + now) / 2 - self._since
 
 
 class ProgressState:

@@ -84,8 +84,6 @@ _KNOWN_RUNNERS = {path: path.rpartition('.')[2] for path in StandardOptions.ALL_
 
 _LOGGER = logging.getLogger(__name__)
 
-_CANCEL_SECONDS = 30
-
 _NEAR_BYTES = 16 << 20
 """So much is read here before a cluster has begun a job, which takes some seconds."""
 

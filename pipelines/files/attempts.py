@@ -135,7 +135,7 @@ class Attempt:
             if not path.startswith(os.path.join(folder, '')):
                 folder = os.path.dirname(folder)
                 final = stack.enter_context(LocalFolder.open(folder))
-                if not final.has(os.path.basename(self._folder), self._held):
+                if not self._held.is_at_its_path():
                     raise InputError(
                         f'{self._folder} was moved or replaced while this run worked there; run again'
                     )

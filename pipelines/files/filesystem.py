@@ -144,12 +144,6 @@ def write_bytes(path: str, data: bytes) -> None:
         stream.write(data)
 
 
-def rename(source: str, destination: str) -> None:
-    """Moves a file over whatever has that name."""
-    with telling(f'write {destination}'):
-        files_of(source).move([(source, destination)])
-
-
 def delete_file(path: str) -> None:
     """Deletes a file or a link if it is there; never a folder, nor what a link leads to.
 

@@ -464,13 +464,6 @@ class LocalFolder:
         except OSError:
             return False
 
-    def has(self, name: str, other: LocalFolder) -> bool:
-        """Tells whether another folder that is open is in this one, by a name."""
-        state = self.state(name)
-        if other._descriptor is None:
-            return state is not None and stat.S_ISDIR(state.st_mode)
-        return state is not None and os.path.samestat(state, os.fstat(other._descriptor))
-
     def state(self, name: str) -> os.stat_result | None:
         """Returns what the system knows of an entry, of a link itself; None if it is missing."""
         place, at = self._place(name)

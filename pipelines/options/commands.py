@@ -14,6 +14,7 @@ from pipelines.options.folders import (
     ConvertOptions,
     IndexOptions,
     InspectOptions,
+    ReportingOptions,
     ReportOptions,
     UpdateOptions,
     VerifyOptions,
@@ -325,7 +326,7 @@ def _commands_of(
         'verify': Command(
             'check that a dataset is what its manifest says, or what its corpus gives',
             'pipelines.cli.folder_commands:verify',
-            (Group((VerifyOptions,)),),
+            (Group((VerifyOptions, ReportingOptions)),),
             ('tokbeam verify out', 'tokbeam verify out --rerun 1% --json'),
             paths='DIR',
             notes=_NOTHING_WRITTEN,
@@ -333,7 +334,7 @@ def _commands_of(
         'where': Command(
             'print the file and line that a row of a dataset comes from, and back',
             'pipelines.cli.folder_commands:where',
-            (Group((WhereOptions,)),),
+            (Group((WhereOptions, ReportingOptions)),),
             (
                 'tokbeam where out 12345',
                 'tokbeam where out corpus.en:17 --json',
@@ -352,7 +353,7 @@ def _commands_of(
         'inspect': Command(
             'show what is in a dataset, a TFRecord file, a vocabulary or counts',
             'pipelines.report.commands:inspect',
-            (Group((InspectOptions,)),),
+            (Group((InspectOptions, ReportingOptions)),),
             ('tokbeam inspect out --head 5 --seed 7', 'tokbeam inspect counts --head 0'),
             paths='PATH',
             notes=_NOTHING_WRITTEN,
@@ -360,7 +361,7 @@ def _commands_of(
         'report': Command(
             'write a page about a dataset, with its charts, to standard output',
             'pipelines.report.commands:report',
-            (Group((ReportOptions, EngineOptions)),),
+            (Group((ReportOptions, ReportingOptions, EngineOptions)),),
             (
                 'tokbeam report out > report.html',
                 'tokbeam report out --corpus --json > report.json',
@@ -371,7 +372,7 @@ def _commands_of(
         'compare': Command(
             'write a page about two datasets, or two vocabularies, side by side',
             'pipelines.report.commands:compare',
-            (Group((CompareOptions, EngineOptions)),),
+            (Group((CompareOptions, ReportingOptions, EngineOptions)),),
             (
                 'tokbeam compare out.16k out.32k > comparison.html',
                 'tokbeam compare first.subwords second.subwords --json',

@@ -140,7 +140,7 @@ class ReportingOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyOptions(ReportingOptions):
+class VerifyOptions:
     """What `verify` proves, in addition to the files being those of the manifest."""
 
     rerun: str | None = option(
@@ -167,7 +167,7 @@ class VerifyOptions(ReportingOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhereOptions(ReportingOptions):
+class WhereOptions:
     """Which rows `where` looks for, if there is no address."""
 
     text: str | None = option(
@@ -185,7 +185,7 @@ class WhereOptions(ReportingOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InspectOptions(ReportingOptions):
+class InspectOptions:
     """Which entries `inspect` shows, and how."""
 
     head: int = option(
@@ -210,7 +210,7 @@ class InspectOptions(ReportingOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorpusOptions(ReportingOptions):
+class CorpusOptions:
     """What `report` and `compare` read in addition to the shards."""
 
     corpus: bool | None = option(

@@ -255,15 +255,9 @@ class ExportOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DetokenizeOptions:
+class DetokenizeOptions(TokenizeOptions):
     """What `detokenize` reads lines with, and what it writes of them."""
 
-    vocab: str | None = option(
-        'vocabulary file, the folder of a tokenizer, or hf://OWNER/NAME; byte needs none',
-        path,
-        'FILE',
-        default=None,
-    )
     pieces: bool = option(
         'lines hold pieces, as tokenize --pieces and build --output-format=text write them',
         None,

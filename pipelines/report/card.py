@@ -10,13 +10,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from pipelines.artifacts.manifest import read_dataset_manifest, read_manifest
+from pipelines.artifacts.manifest import read_dataset_manifest, read_manifest, shown_key
 from pipelines.options.job import STREAM_FORMATS
 from pipelines.shard_formats.formats import stored_format
 from pipelines.shard_formats.shard_format import what_ends
 from tokcore.corpus.stats import LineTally
 from tokcore.format_numbers import MANIFESTS
-from tokcore.options import flag
 from tokcore.records.manifest import MANIFEST_NAME, Manifest, VocabularyRecord, file_of_shard
 
 _SIZES = (
@@ -105,7 +104,7 @@ def _body(folder: str, name: str, manifest: Manifest) -> Iterator[str]:
             ('command', f'tokbeam {manifest.stage}'),
             ('version of the format', str(MANIFESTS[manifest.stage])),
             ('version of Unicode', manifest.unicode),
-            *((flag(key), json.dumps(value)) for key, value in sorted(options.items())),
+            *((shown_key(key), json.dumps(value)) for key, value in sorted(options.items())),
         ],
     )
     yield from ('', '## How it is read', '', '```python')

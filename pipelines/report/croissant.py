@@ -13,11 +13,10 @@ import json
 import os
 from collections.abc import Iterator
 
-from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
+from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run, shown_key
 from pipelines.artifacts.vocabularies import file_entry
 from pipelines.files import filesystem
 from pipelines.shard_formats.formats import stored_format
-from tokcore.options import flag
 from tokcore.reading.manifest import recorded_features
 from tokcore.records.manifest import MANIFEST_NAME, Manifest
 
@@ -77,7 +76,7 @@ def croissant(folder: str) -> str:
     rows, text_bytes = (
         sum(getattr(tally, name) for tally in manifest.lines) for name in ('examples', 'text_bytes')
     )
-    options = {flag(name): value for name, value in sorted(manifest.options.items())}
+    options = {shown_key(name): value for name, value in sorted(manifest.options.items())}
     sets = [*_sets(manifest)]
     passport = {
         '@context': _CONTEXT,

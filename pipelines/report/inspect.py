@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.artifacts.counts import counts_name
@@ -234,8 +235,8 @@ def _counts(folder: str, manifest: Manifest) -> Iterator[Entry]:
 
 
 def _parquet(path: str) -> Content:
-    with filesystem.open_binary(path) as stream:
-        names = pq.ParquetFile(stream).schema_arrow.names
+    with _opened_parquet(path) as file:
+        names = file.schema_arrow.names
     if {'token', 'count'} <= set(names):
         return 'counts', _counted(path, 0), {}
     return 'Parquet', _table(path, names), {}
@@ -256,9 +257,19 @@ def _table(path: str, names: Sequence[str]) -> Iterator[Entry]:
 
 
 def _table_rows(path: str, names: Sequence[str]) -> Iterator[dict]:
-    with filesystem.open_binary(path) as stream:
-        for batch in pq.ParquetFile(stream).iter_batches(columns=[*names]):
+    with _opened_parquet(path) as file:
+        for batch in file.iter_batches(columns=[*names]):
             yield from batch.to_pylist()
+
+
+@contextlib.contextmanager
+def _opened_parquet(path: str) -> Iterator[pq.ParquetFile]:
+    with filesystem.open_binary(path) as stream:
+        try:
+            yield pq.ParquetFile(stream)
+        except (pa.ArrowException, OSError) as error:
+            reason = ' '.join(str(error).split())[:200]
+            raise InputError(f'{path} is not a whole Parquet file ({reason}); get it again') from error
 
 
 def _has_record_head(stream: BinaryIO) -> bool:

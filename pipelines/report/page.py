@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pipelines.artifacts.manifest import shown_key
 from pipelines.report.charts import bar_chart, line_chart, short
 from pipelines.report.figures import TEXT_ROWS, Figures
 from pipelines.report.row_text import WITHOUT_SPACES
-from tokcore.options import flag
 
 _NO_WORDS = 'Words are not counted in scripts without spaces between them, such as Chinese.'
 _MOVED = 'If its files have moved, tokbeam report --job JOB.toml says where they are.'
@@ -294,7 +294,9 @@ def _facts(named: Named) -> Iterator[str]:
             ),
             'Unicode': f['unicode'],
         }
-        options[name] = {flag(key): _fact(value) for key, value in sorted(f['options'].items())}
+        options[name] = {
+            shown_key(key): _fact(value) for key, value in sorted(f['options'].items())
+        }
     yield (
         f'<div class="facts">{table_by_name("", "", facts)}<details><summary>Options</summary>'
         f'{table_by_name("", "", options, "–")}</details></div>'

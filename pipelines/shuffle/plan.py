@@ -15,8 +15,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import google_crc32c
-
+from pipelines.artifacts.vocabularies import VocabularyReader, vocabulary_reader
 from pipelines.files import filesystem
 from pipelines.files.attempts import delete_own_if_empty
 from pipelines.files.claims import CLAIM_NAME, Claim
@@ -168,14 +167,9 @@ def _content(
         ]
         for each in reading.corpus.inputs
     ]
-    paths = {each.vocabulary for each in encoder.features}
-    vocabularies = {path: filesystem.read_bytes(path) if path else b'' for path in paths}
+    scheme, read = reading.scheme, vocabulary_reader(reading.scheme)
     features = [
-        [
-            *dataclasses.astuple(each.feature),
-            len(vocabularies[each.vocabulary]),
-            google_crc32c.value(vocabularies[each.vocabulary]),
-        ]
+        [*dataclasses.astuple(each.feature), *_vocabulary_content(each.vocabulary, read)]
         for each in encoder.features
     ]
     items = plan_json([item.key for item in read_plan.all_items])
@@ -191,14 +185,22 @@ def _content(
         'features': features,
         'inputs': inputs,
         'max_line_bytes': reading.max_line_bytes,
-        'scheme': reading.scheme.name,
-        'rules': reading.scheme.rules.metadata(),
+        'scheme': [scheme.name, recorded(scheme)],
+        'rules': scheme.rules.metadata(),
         'datasets': [_dataset_content(split) for split in reading.corpus.splits],
         'encoding': recorded(encoder.options),
         'output': output,
         'run_bytes': run_bytes,
         'items': [len(run.items) for run in runs],
     }
+
+
+def _vocabulary_content(path: str, read: VocabularyReader) -> list[object]:
+    """Returns the size and the checksum of each file that a vocabulary is read from."""
+    if not path:
+        return []
+    files = [[file.bytes, file.crc32c] for file in read(path).beside]
+    return [len(read(path).data), read(path).crc32c, *files]
 
 
 def _dataset_content(split: Split) -> list[object]:

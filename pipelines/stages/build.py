@@ -59,15 +59,16 @@ def build_stage(job: BuildJob) -> Manifest | None:
         counts: dict[str, Manifest | None] = {}
         if folders:
             for apart in job.weighted or [None]:
+                part, of_part = plan.only('train', apart), execution
+                if apart:  # a limit is of all lines, and encoding keeps it
+                    part = dataclasses.replace(part, max_rejected=None)
+                    of_part = dataclasses.replace(execution, max_rejected=None)
                 counting = CountJob(
                     reading=reading.only('train', apart),
                     folders=[each.within(apart) if apart else each for each in folders.values()],
-                    execution=execution,
+                    execution=of_part,
                     sample=job.sample,
                 )
-                part = plan.only('train', apart)
-                if apart:  # a limit is of all lines, and encoding keeps it
-                    part = dataclasses.replace(part, max_rejected=None)
                 counted = count_folders(counting, part)
                 for folder, result in zip(counting.folders, counted, strict=True):
                     manifest_path = StageOutput.of_counts(folder.path).manifest_path

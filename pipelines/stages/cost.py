@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator, Sequence
 
 from pipelines.artifacts.vocabularies import vocabulary_reader
-from pipelines.engines.engine import choose_engine
 from pipelines.engines.machine import resident_bytes, usable_cores
 from pipelines.jobs.job import BuildJob, EncodeJob, VocabularyPaths
 from pipelines.jobs.reading import plan_reading
@@ -67,8 +66,7 @@ def cost(job: BuildJob | EncodeJob) -> Iterator[str]:
         reading = dataclasses.replace(reading, scheme=find_scheme('byte'))
         dataset = dataclasses.replace(dataset, encoding=EncodingOptions())
         features = [dataclasses.replace(each, vocabulary='') for each in features]
-    is_local = job.execution.engine.runner.is_local
-    engine = choose_engine([], job.execution.engine.workers if is_local else None)
+    engine = job.execution.engine.near(0)
     execution = dataclasses.replace(job.execution, engine=engine)
     stored = sum(each.file.size for each in reading.corpus.inputs)
     cut = dataclasses.replace(execution, item_bytes=max(THOROUGH_BYTES, stored // _MOST_ITEMS))

@@ -21,7 +21,7 @@ from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, tagged_
 from tokcore.corpus.block_batches import Batch, BlockBatches
 from tokcore.corpus.corpus import Block, OnError, Split
 from tokcore.encoding.encoder import PrefixEncoder
-from tokcore.encoding.scheme import EncodingOptions, Scheme
+from tokcore.encoding.scheme import EncodingOptions, Scheme, refuse_different
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_fields, split_keywords
@@ -162,7 +162,7 @@ class EncodeBlocks(beam.PTransform):
             TypeError: the scheme has no such option, or it has a value of another type.
         """
         super().__init__()
-        stated: dict[str, object] = {}
+        stated: dict[str, Mapping[str, object]] = {}
         if isinstance(vocabulary, (str, os.PathLike, Mapping)):
             vocabulary, stated = _files_of(vocabulary, scheme)
         self.scheme, self.encoding = _encoding_of(scheme, options, stated)
@@ -273,17 +273,18 @@ def encode_blocks(
 
 def _files_of(
     vocabulary: Path | Mapping[str, Path], scheme: str | Scheme
-) -> tuple[dict[str, Path], dict[str, object]]:
-    """Returns the files of vocabularies by side, and what the files of folders state of the scheme."""
+) -> tuple[dict[str, Path], dict[str, Mapping[str, object]]]:
+    """Returns the files of vocabularies by side, and by file what those of folders state of the scheme."""
     by_side = vocabulary if isinstance(vocabulary, Mapping) else {'': vocabulary}
     files: dict[str, Path] = {}
-    stated: dict[str, object] = {}
+    stated: dict[str, Mapping[str, object]] = {}
     for side, path in by_side.items():
         file, _, record = find_vocabulary(os.fspath(path), side)
+        stated[file] = {}
         if record is not None:
-            stated |= record.scheme_options or {}
+            stated[file] = record.scheme_options or {}
         elif file != filesystem.absolute(os.fspath(path)):
-            stated |= find_scheme(scheme).options_from_file(
+            stated[file] = find_scheme(scheme).options_from_file(
                 filesystem.read_bytes(file), file, filesystem.read_if_there
             )
         files[side] = file
@@ -291,13 +292,20 @@ def _files_of(
 
 
 def _encoding_of(
-    scheme: str | Scheme, options: Mapping[str, object], stated: Mapping[str, object]
+    scheme: str | Scheme,
+    options: Mapping[str, object],
+    stated: Mapping[str, Mapping[str, object]],
 ) -> tuple[Scheme, EncodingOptions]:
     """Returns a scheme and the options of its encoder from keyword arguments, else as files state them."""
     resolved = find_scheme(scheme)
     name = f'EncodeBlocks with the scheme {resolved.name}'
     of_scheme, of_encoder = split_keywords([type(resolved), resolved.encoding], options, name)
-    resolved = find_scheme(resolved, **typing.cast(Any, {**stated, **of_scheme}))
+    schemes = {
+        file: find_scheme(resolved, **typing.cast(Any, {**each, **of_scheme}))
+        for file, each in (stated or {'': {}}).items()
+    }
+    refuse_different(schemes)
+    *_, resolved = schemes.values()
     return resolved, resolved.encoding(**keyword_fields(resolved.encoding, of_encoder, name))
 
 

@@ -4,6 +4,8 @@ import gzip
 import json
 import sys
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from dataset_files import framed, manifest_of, read_shards
 from jobs import refuse, run, write
@@ -129,6 +131,11 @@ def test_what_is_refused(tmp_path, small_build):
     assert 'does not tell what kind' in refuse('inspect', odd)
     cut = write(tmp_path / 'cut', framed(b'x' * 50)[:-3])
     assert 'ends within a TFRecord' in refuse('inspect', cut)
+    pq.write_table(pa.table({'token': ['a', 'b'] * 999, 'count': [1, 2] * 999}), tmp_path / 'whole')
+    table = (tmp_path / 'whole').read_bytes()
+    for damaged in (table[:-30], table[:40] + b'\xff' * 40 + table[80:]):
+        said = refuse('inspect', write(tmp_path / 'table', damaged))
+        assert f'{tmp_path}/table is not a whole Parquet file' in said and 'Traceback' not in said
     flipped = bytearray(framed(b'x' * 50))
     flipped[20] ^= 1
     assert 'content does not match' in refuse('inspect', write(tmp_path / 'f', bytes(flipped)))

@@ -15,6 +15,7 @@ from jobs import limited_command, refuse, succeed, write
 from object_store import KEYS, Proxy, Store
 
 from pipelines.engines.progress import WorkDone, listening
+from tokcore import object_stores
 from tokcore.corpus.corpus import ITEM_BYTES
 from tokcore.object_stores import PART_BYTES, bucket_of, counted_requests, requests_since
 from tokcore.reading.dataset import open_dataset
@@ -244,6 +245,16 @@ def test_keys_come_from_options_or_a_profile(store, tmp_path, monkeypatch):
     succeed('count', *text, '--output', 's3://corpora/keys/1', *flags)
     found = store.files('keys')
     assert found['0/tokbeam.json'] == found['1/tokbeam.json']
+
+
+def test_a_dry_run_reads_with_the_options_of_the_store(store, tmp_path, monkeypatch):
+    for name in store.environment():
+        monkeypatch.delenv(name)
+    object_stores._bucket.cache_clear()
+    text = store.upload(write(tmp_path / 't.txt', b'a few words\n'), 'dry/t.txt')
+    encode = ['encode', '--scheme', 'byte', '--text', text, '--name', 'd', '--dry-run']
+    encode += ['--s3_endpoint_url', store.url, '--s3_access_key_id', KEYS[0]]
+    succeed(*encode, '--s3_secret_access_key', KEYS[1], '--output', tmp_path / 'out')
 
 
 def test_requests_are_counted_as_the_store_gets_them(store, monkeypatch):

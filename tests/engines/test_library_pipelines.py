@@ -185,6 +185,19 @@ def test_a_folder_encodes_as_the_command_does(tmp_path):
     assert EncodeBlocks(folder, 'wordpiece', lower_case=True).scheme.lower_case is True
 
 
+def test_folders_of_two_sides_state_the_same_options(tmp_path):
+    folders = {'inputs': tmp_path / 'cased', 'targets': tmp_path / 'uncased'}
+    for folder, lowers in zip(folders.values(), ('false', 'true'), strict=True):
+        folder.mkdir()
+        (folder / 'vocab.txt').write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\ncat\n')
+        (folder / 'tokenizer_config.json').write_text(
+            f'{{"tokenizer_class": "BertTokenizer", "do_lower_case": {lowers}}}'
+        )
+    with pytest.raises(InputError, match='--lower-case is False for .*/cased/vocab.txt and True'):
+        EncodeBlocks(folders, 'wordpiece')
+    assert EncodeBlocks(folders, 'wordpiece', lower_case=False).scheme.lower_case is False
+
+
 @pytest.mark.parametrize(
     ('make', 'error', 'reason'),
     [

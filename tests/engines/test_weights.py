@@ -184,6 +184,20 @@ def test_a_build_weights_the_datasets_of_its_job_file(corpus, tmp_path):
     assert 'already done' in said
 
 
+def test_what_cannot_be_typed_is_not_shown_as_an_option(corpus, tmp_path, capsys):
+    options = ['--scheme', 'bpe', *SCHEMES['bpe'], '--name', 'x', '--output', tmp_path / 'out']
+    succeed('build', corpus / 'weighted.toml', *options)
+    assert 'with other weights: ' in refuse('build', corpus / 'job.toml', *options)
+    said = refuse('build', '--text', corpus / 'en.txt', *options)
+    assert 'other datasets: ' in said and 'other input files: ' in said and '--datasets' not in said
+    for shown in (['card'], ['card', '--croissant'], ['report', '--no-corpus']):
+        capsys.readouterr()
+        succeed(*shown, tmp_path / 'out')
+        page = capsys.readouterr().out.replace('\\', '')
+        assert '--vocab-size' in page and 'weights' in page
+        assert '--weights' not in page and '--datasets' not in page
+
+
 def test_a_build_weights_each_side_of_pairs(tmp_path):
     tables = []
     for name, seed in (('a', 1), ('b', 2)):
@@ -201,6 +215,22 @@ def test_a_build_weights_each_side_of_pairs(tmp_path):
         counts = [tmp_path / 'out' / f'counts.{side}' / name for name in ('a', 'b')]
         succeed('vocab', '--counts', *counts, *options, '--output', tmp_path / side, '--overwrite')
         assert (tmp_path / side).read_bytes() == (tmp_path / 'out' / record['name']).read_bytes()
+
+
+def test_a_build_goes_on_with_counts_of_a_dataset_that_alone_has_lost_too_many_lines(tmp_path):
+    write(tmp_path / 'en.txt', b'the cat sat\n' * 190)
+    write(tmp_path / 'zh.txt', 5 * '字字\n'.encode() + 5 * b'\xff\n')  # 5 of 200 are bad
+    (tmp_path / 'job.toml').write_text(
+        ''.join(
+            f'[[train]]\nname = "{name}"\nformat = "text"\npaths = "{name}.txt"\nweight = {weight}\n'
+            for name, weight in (('en', 0.7), ('zh', 0.3))
+        )
+    )
+    command = ['build', tmp_path / 'job.toml', '--name', 'x', '--on-error', '3%', '--shards', 1]
+    command += ['--output', tmp_path / 'out']
+    assert 'cannot hold the alphabet' in refuse(*command, '--vocab-size', 5)
+    assert (tmp_path / 'out' / 'counts' / 'zh' / 'tokbeam.json').exists()
+    succeed(*command, '--vocab-size', 40)
 
 
 def test_weights_are_recorded_with_the_vocabulary(corpus, tmp_path):

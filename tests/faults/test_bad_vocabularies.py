@@ -1,5 +1,6 @@
 """Files that are not vocabularies, sizes that cannot be, and counts that cannot be read."""
 
+import base64
 import gzip
 import io
 import json
@@ -36,6 +37,50 @@ def test_encoding_with_what_is_not_a_vocabulary(tokbeam, write_corpus, tmp_path,
     outcome = tokbeam('encode', *arguments, '--output', tmp_path / 'out')
     outcome.assert_refused(bad, 'vocabulary')
     assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.fixture
+def two_vocabularies(tmp_path):
+    """Writes vocabularies of two folders that state different options; returns their paths."""
+
+    def write(kind):
+        (tmp_path / 'a').mkdir()
+        (tmp_path / 'b').mkdir()
+        if kind == 'tiktoken':
+            paths = [
+                tmp_path / 'a' / 'cl100k_base.tiktoken',
+                tmp_path / 'b' / 'o200k_base.tiktoken',
+            ]
+            ranks = [f'{base64.b64encode(bytes([n])).decode()} {n}\n' for n in range(256)]
+            data = ''.join(ranks)
+        else:
+            paths = [tmp_path / name / 'vocab.txt' for name in 'ab']
+            data = '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nline\nLine\n##s\n'
+            for path, lowers in zip(paths, ('false', 'true'), strict=True):
+                (path.parent / 'tokenizer_config.json').write_text(f'{{"do_lower_case": {lowers}}}')
+        for path in paths:
+            path.write_text(data)
+        return paths
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ('kind', 'said', 'agreed'),
+    [
+        ('wordpiece', '--lower-case is False for {} and True for {}', ['--lower-case']),
+        ('tiktoken', '--pattern is cl100k for {} and o200k for {}', ['--pattern', 'cl100k']),
+    ],
+)
+def test_vocabularies_of_two_sides_have_the_same_options(
+    tokbeam, write_corpus, two_vocabularies, tmp_path, kind, said, agreed
+):
+    paths = two_vocabularies(kind)
+    arguments = [*write_corpus('tsv').arguments, '--vocab', *paths, '--name', 'small']
+    encode = ['encode', *arguments, '--max-unknown', '100%', '--output', tmp_path / 'out']
+    tokbeam(*encode).assert_refused(said.format(*paths))
+    assert_nothing_made(tmp_path / 'out')
+    assert tokbeam(*encode, *agreed).status == 0
 
 
 @pytest.mark.parametrize('command', ['encode', 'tokenize', 'detokenize'])

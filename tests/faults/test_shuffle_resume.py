@@ -1,5 +1,6 @@
 """A killed encode goes on: finished runs are not made again, all else is swept."""
 
+import base64
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from generated_text import as_tsv, pairs_with_gaps
 from jobs import interruptible_command, refuse, run, succeed, write
-from leftovers import result_files
+from leftovers import final_files, result_files
 from sizes import command_of, program_of, sizes_apart
 
 from pipelines.files.claims import CLAIM_NAME, Claim
@@ -224,6 +225,50 @@ def test_runs_of_another_plan_are_swept(arguments, killed, keeping_runs, changed
     assert not stale.exists()
     [used] = (killed / '.tokbeam').iterdir()
     assert used != stale
+
+
+RANKS = [*(bytes([byte]) for byte in range(256)), b'12', b'34', b'1234']
+
+TOKENIZERS = {
+    'another pattern of ranks': (
+        {
+            'x.tiktoken': b''.join(
+                base64.b64encode(each) + b' %d\n' % n for n, each in enumerate(RANKS)
+            )
+        },
+        ('--pattern', 'gpt2'),
+        {},
+        ('--pattern', 'cl100k'),
+    ),
+    'other ids next to codes': (
+        {'x.codes': b'#version: 0.2\n1 2\n', 'x.vocab': b'<unk>\n12@@\n3@@\n4\n'},
+        (),
+        {'x.vocab': b'<unk>\n4\n12@@\n3@@\n'},
+        (),
+    ),
+}
+"""Files of a tokenizer and its options; and what is another one, of which the first file is the same."""
+
+
+@pytest.mark.parametrize('case', TOKENIZERS)
+def test_runs_of_another_tokenizer_are_swept(tmp_path, keeping_runs, case):
+    files, options, changed, other_options = TOKENIZERS[case]
+    text, folder = write(tmp_path / 'text', b'1234\n' * 9), tmp_path / 'out'
+    for name, data in files.items():
+        write(tmp_path / name, data)
+    encode = ['encode', '--text', text, '--vocab', tmp_path / min(files), '--name', 'x']
+    succeed(*encode, *options, '--output', folder)
+    [stale] = (folder / '.tokbeam').iterdir()
+    made = shards_of(result_files(folder))
+    for name in final_files(folder):  # as a kill leaves it
+        (folder / name).unlink()
+    for name, data in changed.items():
+        write(tmp_path / name, data)
+    succeed(*encode, *other_options, '--output', folder)
+    assert not stale.exists()
+    succeed(*encode, *other_options, '--output', tmp_path / 'anew')
+    after = shards_of(result_files(folder))
+    assert after == shards_of(result_files(tmp_path / 'anew')) != made
 
 
 DAMAGES = {

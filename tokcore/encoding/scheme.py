@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import itertools
 import json
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -481,6 +482,20 @@ def refuse_options(scheme: Scheme, names: Iterable[str]) -> None:
             raise InputError(
                 f'--scheme {scheme.name} has no {flag(key)}: {scheme.refused_options[key]}; leave it out'
             )
+
+
+def refuse_different(schemes: Mapping[str, Scheme]) -> None:
+    """Raises InputError if vocabularies that encode together, by their paths, need other options."""
+    for (path, scheme), (other, wanted) in itertools.pairwise(schemes.items()):
+        # Options of `bpe` may differ and cut text alike. The files of `pretrained` have rules of their own.
+        if scheme == wanted or (scheme.rules == wanted.rules and scheme.options is not None):
+            continue
+        here, there = recorded(scheme), recorded(wanted)
+        key = next(key for key in {**here, **there} if here.get(key) != there.get(key))
+        raise InputError(
+            f'{flag(key)} is {here.get(key)} for {path} and {there.get(key)} for {other}, and a job encodes '
+            f'with one; give vocabularies that agree, or the option for both'
+        )
 
 
 @dataclass(frozen=True)

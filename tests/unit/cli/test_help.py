@@ -48,6 +48,13 @@ def test_help_has_some_twenty_options_and_says_where_all_of_them_are(name):
     assert (f'All options: tokbeam help {name}.' in text) == (len(named) < len(command.options))
 
 
+@pytest.mark.parametrize('name', ['verify', 'where', 'inspect', 'report', 'compare'])
+def test_how_a_command_reports_comes_after_what_it_is_for(name):
+    names = [option.name for option in COMMANDS[name].options]
+    own = names.index('json')
+    assert own > 0 and names[own : own + 2] == ['json', 'progress']
+
+
 @pytest.mark.parametrize('name', COMMANDS)
 def test_all_of_the_help_has_every_option(name):
     text = all_help(name, COMMANDS[name])

@@ -77,13 +77,20 @@ def test_files_count_together(small, count, tmp_path):
     [
         *('a.gz', 'a.zst', 'a.tar.xz', 'a.parquet', 'a.zip'),  # their text may be large
         *('s3://bucket/a', 'https://example.org/a', 'hdfs://host/a', '/dev/zero'),
+        *('a.tar!news/*.txt', 'a.tar.zst!news/1.txt'),
     ],
 )
 def test_what_has_no_size_of_text_is_not_plain(count, tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
     if path.startswith('a.'):
-        (tmp_path / path).write_bytes(b'a')
+        (tmp_path / path.partition('!')[0]).write_bytes(b'a')
     assert not is_plain(*count(path))
+
+
+def test_counts_with_weights_are_not_plain(small, tmp_path):
+    vocab = ['vocab', '--vocab-size', 300, '--output', tmp_path / 'vocab', '--counts']
+    assert is_plain(*vocab, small)
+    assert not is_plain(*vocab, f'{small}=0.7')
 
 
 def test_a_folder_counts_with_all_that_is_in_it(tmp_path):

@@ -173,16 +173,31 @@ def test_nothing_is_said_of_the_time_that_is_left_before_there_is_a_measure():
     assert None not in pace.rate_and_left(100, 1004.0)
 
 
-def test_the_time_that_is_left_grows_where_work_stands_still():
+def test_the_time_that_is_left_grows_where_work_is_late():
     pace = Pace(1000.0)
     for second in range(1, 61):
         pace.take(second, 1000.0 + second)
-    assert [round(pace.rate_and_left(120, 1000.0 + now)[1]) for now in (60, 61, 90, 240)] == [
-        60,
-        59,
-        127,
-        871,
-    ]
+    lefts = [pace.rate_and_left(120, 1000.0 + now)[1] for now in (60, 61, 90)]
+    assert [round(left) for left in lefts] == [60, 59, 127]
+
+
+def test_work_that_stands_still_is_measured_anew_when_it_goes_on():
+    pace = Pace(1000.0)
+    for second in range(1, 61):
+        pace.take(second, 1000.0 + second)
+    for now in (91, 240, 3600):  # a cluster has restarted, and says nothing meanwhile
+        assert pace.rate_and_left(120, 1000.0 + now) == (0, None)
+    for second in range(21):  # with half as many machines
+        pace.take(60 + second // 2, 4600.0 + second)
+    rate, left = pace.rate_and_left(120, 4620.0)
+    assert rate == pytest.approx(0.5, rel=0.1) and left == pytest.approx(100, rel=0.1)
+
+
+def test_work_whose_steps_are_long_does_not_stand_still():
+    pace = Pace(1000.0)
+    for step in range(1, 4):
+        pace.take(step, 1000.0 + 100 * step)
+        assert pace.rate_and_left(10, 1050.0 + 100 * step)[1] is not None
 
 
 def test_times_are_said_in_their_largest_units():

@@ -147,6 +147,27 @@ def test_nothing_is_published_through_a_link(tmp_path):
     assert (tmp_path / 'docs/thesis').read_text() == 'docs/thesis'
 
 
+def test_files_go_next_to_a_folder_that_a_link_leads_to(tmp_path):
+    make_files(tmp_path, 'disk/counts/mine', 'here/mine')
+    folder = tmp_path / 'here' / 'counts'
+    folder.symlink_to('../disk/counts')
+    with attempt_at(folder) as attempt:
+        filesystem.write_bytes(os.path.join(attempt.path, 'rejected/a'), b'x')
+        attempt.publish([('rejected/a', str(tmp_path / 'here' / 'counts.rejected' / 'a'))])
+    assert (tmp_path / 'here' / 'counts.rejected' / 'a').read_bytes() == b'x'
+
+
+def test_nothing_goes_next_to_a_folder_that_was_replaced(tmp_path):
+    folder = tmp_path / 'counts'
+    with attempt_at(folder) as attempt:
+        filesystem.write_bytes(os.path.join(attempt.path, 'a'), b'x')
+        folder.rename(tmp_path / 'moved')
+        folder.mkdir()
+        with pytest.raises(InputError, match='counts was moved or replaced'):
+            attempt.publish([('a', str(tmp_path / 'counts.rejected' / 'a'))])
+    assert not (tmp_path / 'counts.rejected').exists()
+
+
 def test_a_folder_in_the_place_of_a_file_is_told(tmp_path):
     (tmp_path / 'a').mkdir()
     with attempt_at(tmp_path) as attempt:
