@@ -29,7 +29,8 @@ class LearnVocabulary(beam.PTransform):
 
     Returns a PCollection with the file's path. One worker learns, in memory; `pipelines.vocab` runs
     a learner on many workers. The file is the one that `tokbeam vocab` writes, and is replaced if it
-    exists. Codes, which hold no ids, get the file of their ids next to them.
+    exists. Codes, which hold no ids, get the file of their ids next to them, and with `shrink` a
+    vocabulary gets the maps of its ids.
 
     Examples:
         >>> with beam.Pipeline(runner='FnApiRunner') as pipeline:
@@ -119,6 +120,8 @@ def _learn(
     learned = learn_from_table(transform.scheme, transform.learning, table)
     folder, name = os.path.split(path)
     files = vocabulary_files(learned.vocabulary, transform.scheme, table, name)
+    beside = transform.scheme.files_beside(learned.vocabulary, transform.learning)
+    files |= {name + ending: data for ending, data in beside.items()}
     for file, data in files.items():
         filesystem.write_bytes(os.path.join(folder, file), data)
     return path
