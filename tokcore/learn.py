@@ -79,7 +79,8 @@ def learn_from_table(scheme: Scheme, learning: LearningOptions, table: TokenTabl
     refuse_unstorable('the table of counts', table.data, table.offsets, scheme.unstorable)
     learned = scheme.learn(table, learning, lambda *_: None)
     size = learned.vocabulary.vocab_size
-    if not learning.is_met(size):
+    # Codes do not hold all that the size counts.
+    if scheme.entries_name('vocab') is None and not learning.is_met(size):
         near = ' and '.join(f'{size} at min-count {count}' for count, size in learned.reachable)
         _LOGGER.warning(
             'the vocabulary has %d entries, and vocab_size is %s%s',

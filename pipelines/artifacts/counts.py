@@ -351,8 +351,11 @@ def _read(
     return table
 
 
-def read_partition(path: str) -> TokenTable:
-    """Returns the table of a file that `write_counts_file` wrote."""
+def read_parquet_counts(path: str) -> TokenTable:
+    """Returns the table of a Parquet file of counts, which is mostly sorted.
+
+    Raises InputError if it is not one, OverflowError for a count or a sum past 2^63 - 1.
+    """
     return _read_parquet(path, filesystem.open_binary, is_sorted=True)
 
 

@@ -318,7 +318,8 @@ def plan_sample(
         return SampledPlan(plan)
     sample = sample_from_option(how)
     if isinstance(sample, UniformShare):
-        return SampledPlan(plan, how, UniformSample(sample.threshold))
+        first_file = plan.reading.corpus.splits[0].first_file_index
+        return SampledPlan(plan, how, UniformSample(sample.threshold, first_file))
     for item in plan.items['train']:
         if not item.format.rows_are_lines:
             paths = ' and '.join(file.path for file in item.files)

@@ -459,7 +459,7 @@ class _SumTables(beam.PTransform):
         sums = (
             added.sums
             | with_output_types(tuple[int, TableOrPath])
-            | 'MergeTables' >> beam.CombinePerKey(_MergeSumsFn())  # (partition, table)
+            | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
         )
         return sums, added[STATS]
 
@@ -522,22 +522,6 @@ class _SumTablesFn(beam.DoFn):
             packed = part.to_bytes()
             self._sent += len(packed)
             yield partition, pack_or_spill(packed, self._output, self._spill_folder)
-
-
-class _MergeSumsFn(MergeTablesFn):
-    """Adds up packed tables of sums."""
-
-    def add_input(self, mutable_accumulator, element):
-        with _refusing_overflow():
-            return super().add_input(mutable_accumulator, element)
-
-    def merge_accumulators(self, accumulators):
-        with _refusing_overflow():
-            return super().merge_accumulators(accumulators)
-
-    def extract_output(self, accumulator):
-        with _refusing_overflow():
-            return super().extract_output(accumulator)
 
 
 @contextlib.contextmanager

@@ -119,7 +119,10 @@ class VocabularySearch(Generic[OptionsT]):
         learned = rounds.kept(self.scheme)
         if learned is None:
             learned = self._learn()
-            rounds.keep(learned)
+            try:
+                rounds.keep(learned)
+            except ValueError as error:  # an entry cannot be in its file
+                raise InputError(f'{self.label}: {error}') from error
         else:
             _LOGGER.info('%s: was learned by an earlier run', self.label)
         keep('the vocabulary')

@@ -232,6 +232,7 @@ def learn_on_beam(
         return total
 
     if not filesystem.exists(files.survey_path):
+        files.clear()  # the remains of a deletion that was killed
         write_json(files.survey_path, _survey(words, os.path.join(work, 'survey'), run))
     alphabet = words.known.alphabet
     rules.check_size(len(alphabet.required))

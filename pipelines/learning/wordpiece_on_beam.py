@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
-import pyarrow.parquet as parquet
 
+from pipelines.artifacts.counts import read_parquet_counts
 from pipelines.engines.engine import RunPipeline
 from pipelines.engines.pool import MOST_BUNDLE_BYTES, BundleOutput, with_output_types
 from pipelines.files import filesystem
@@ -41,7 +41,12 @@ from pipelines.learning.search import (
 from pipelines.transforms.count_tokens import MergeTablesFn, TableOrPath, pack_or_spill
 from pipelines.transforms.read import CreateReshuffled, MapToStats
 from pipelines.transforms.stats import WriteStats, read_stats
-from tokcore.counts.tables import COUNT_PARTITIONS, concatenate_tables, partition_table
+from tokcore.counts.tables import (
+    COUNT_PARTITIONS,
+    concatenate_tables,
+    partition_table,
+    refuse_unstorable,
+)
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
@@ -99,6 +104,7 @@ def search_on_beam(
             ClaimedRun(claim, search.engine.near(_ENDINGS_SIZE * size.bytes).run),
             # On this machine there is nobody else to learn what may not be needed.
             looks_ahead=not search.engine.runner.is_local,
+            unstorable=search.scheme.unstorable,
         )
         result = search_pieces(learner.build, learner.bounds, options, report)
     vocabulary = WordPieceVocabulary(result.subtokens, options.joiner)
@@ -119,9 +125,10 @@ class BeamPieceLearner:
         label: begins log messages.
         run_near: as `run`, for light work before the first round; None: as `run`.
         looks_ahead: whether a pipeline may learn min-counts that the search may come to.
+        unstorable: characters that no token may have; see `Scheme.unstorable`.
 
     Raises:
-        InputError: there is no word, or more than `max_words`.
+        InputError: there is no word, or more than `max_words`, or a file cannot be used.
     """
 
     def __init__(
@@ -134,12 +141,13 @@ class BeamPieceLearner:
         label: str = 'vocab',
         run_near: RunPipeline | None = None,
         looks_ahead: bool = False,
+        unstorable: str = '',
     ):
         self._files, self._run, self._run_near = files, run, run_near or run
         self._options = options
         self._work = os.path.join(work, f'wordpiece-{uuid.uuid4().hex}')
         all_words = WordFilter(frozenset(options.first_entries), options.max_learned_word_length)
-        survey = self._survey(paths, all_words)
+        survey = self._survey(paths, all_words, unstorable)
         if not survey.words:
             raise InputError('there is no word to learn from; check the text and its counts')
         if options.max_words is not None and survey.words > options.max_words:
@@ -223,7 +231,7 @@ class BeamPieceLearner:
     def _words_paths(self) -> list[str]:
         return [self._files.words_path(partition) for partition in self._partitions]
 
-    def _survey(self, paths: Sequence[str], word_filter: WordFilter) -> '_Survey':
+    def _survey(self, paths: Sequence[str], word_filter: WordFilter, unstorable: str) -> '_Survey':
         """Writes the words to files, each word to that of its partition, and surveys them."""
         files = self._files
         stored = read_json_if_there(files.survey_path)
@@ -236,7 +244,8 @@ class BeamPieceLearner:
             (
                 pipeline
                 | CreateReshuffled(list(paths))  # path
-                | 'SumTables' >> SumTables(_read_counts, self._work)  # (partition, table)
+                | 'SumTables' >> SumTables(functools.partial(_read_counts, unstorable), self._work)
+                # (partition, table)
                 | 'WriteWords' >> beam.Map(_survey_words, files, word_filter)  # _Survey
                 | 'WriteStats' >> WriteStats(stats_path)
             )
@@ -325,9 +334,13 @@ def _frequent(table: TokenTable, min_count: int) -> TokenTable:
     return table.pick((table.counts >= min_count).nonzero()[0])
 
 
-def _read_counts(path: str) -> list[TokenTable]:
-    with filesystem.open_binary(path) as stream:
-        return [TokenTable.from_arrow(parquet.read_table(stream, columns=['token', 'count']))]
+def _read_counts(unstorable: str, path: str) -> list[TokenTable]:
+    try:
+        table = read_parquet_counts(path)
+    except OverflowError as error:
+        raise InputError(f'{error}; make the counts smaller') from error
+    refuse_unstorable(path, table.data, table.offsets, unstorable)
+    return [table]
 
 
 def _survey_characters(word_filter: WordFilter, path: str) -> list[str]:

@@ -21,7 +21,7 @@ from pipelines.artifacts.counts import (
     find_counts,
     log_sample,
     read_counts_or_empty,
-    read_partition,
+    read_parquet_counts,
 )
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask
@@ -225,7 +225,7 @@ class _CountInto(beam.PTransform):
             name = counts_name(partition)
             if name not in by_name:
                 return TokenTable.from_items(())
-            return read_partition(os.path.join(path, name))
+            return read_parquet_counts(os.path.join(path, name))
 
         reading = self.plan.reading
         end = CorpusEnd(

@@ -125,8 +125,9 @@ def learn(
             learned = search.run()
     except OverflowError as error:
         raise InputError(f'{error}; divide the counts in {names}') from error
-    warn_if_size_missed(learned, search.options, search.label)
     vocabulary, scheme = learned.vocabulary, search.scheme
+    if scheme.entries_name(search.label) is None:  # codes do not hold all that the size counts
+        warn_if_size_missed(learned, search.options, search.label)
     stored = vocabulary.dump()
     written = os.path.join(path, search.label)
     filesystem.write_bytes(written, stored)

@@ -334,7 +334,12 @@ class _TableAccumulator:
             self._merger = TableMerger()
             self._merger.add(TokenTable.from_bytes(self._packed))
             self._packed = b''
-        self._merger.add(TokenTable.from_bytes(packed))
+        try:
+            self._merger.add(TokenTable.from_bytes(packed))
+        except OverflowError as error:
+            raise InputError(
+                'a token, or a part of tokens, occurs more than 2^63 - 1 times; make the counts smaller'
+            ) from error
 
     def packed(self) -> bytes:
         """Returns the packed sum, or b'' if no table was added."""

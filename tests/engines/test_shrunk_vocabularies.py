@@ -2,12 +2,14 @@
 
 import json
 
+import apache_beam as beam
 import numpy as np
 import pytest
 from dataset_files import manifest_of
 from jobs import refuse, succeed, write
 
 import tokcore
+from pipelines import CountTokens, LearnVocabulary, ReadCorpus
 
 
 @pytest.fixture(scope='module')
@@ -42,6 +44,16 @@ def test_no_line_changes_its_pieces(small, old, tokenizers, tmp_path):
         assert (again.parent / name).read_bytes() == (path.parent / name).read_bytes()
     assert str(old.parent) not in (path.parent / 'tokenizer.json.tokbeam.json').read_text()
     assert 'already done' in succeed('vocab', *shrink, '--output', path)
+
+
+def test_a_pipeline_of_ones_own_writes_the_maps_of_ids_too(small, old, tmp_path):
+    succeed('vocab', '--shrink', old, '--text', small.source, '--output', tmp_path / 'a.json')
+    with beam.Pipeline(runner='FnApiRunner') as pipeline:
+        counted = pipeline | ReadCorpus(small.source) | CountTokens('bpe', pre_tokenizer='o200k')
+        _ = counted | LearnVocabulary('bpe', shrink=str(old), path=tmp_path / 'b.json')
+    for ending in ('', '.ids.npy', '.ids.json'):
+        made = (tmp_path / f'b.json{ending}').read_bytes()
+        assert made == (tmp_path / f'a.json{ending}').read_bytes()
 
 
 def test_a_size_says_how_much_text_changes(small, old, tmp_path):

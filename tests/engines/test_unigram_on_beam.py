@@ -140,6 +140,17 @@ def test_a_kill_after_any_file_changes_no_bit(tmp_path, few, seed, monkeypatch):
     assert all(map(is_learner_file, names_below(str(tmp_path / 'files'))))
 
 
+def test_the_remains_of_a_deletion_that_was_killed_are_ignored(tmp_path, few):
+    *counts, expected = few
+    with pytest.raises(StoppedError):
+        on_beam(tmp_path, *counts, FEW, Runs(5))
+    words = [*(tmp_path / 'files' / 'words').iterdir()]
+    assert words and (tmp_path / 'files' / 'first.json').exists()
+    for path in (tmp_path / 'files' / 'survey.json', *words):
+        path.unlink()
+    assert on_beam(tmp_path, *counts, FEW, Runs()) == expected
+
+
 def test_the_command_learns_one_model_by_both(small, tmp_path):
     command = ['vocab', '--text', small.source, '--scheme', 'unigram', '--vocab-size', 300]
     for learner in ('memory', 'beam'):

@@ -198,6 +198,24 @@ def test_what_cannot_be_typed_is_not_shown_as_an_option(corpus, tmp_path, capsys
         assert '--weights' not in page and '--datasets' not in page
 
 
+def test_a_build_samples_each_dataset_as_if_it_were_alone(corpus, tmp_path):
+    options = ['--scheme', 'bpe', *SCHEMES['bpe']]
+    sample = ['--vocab-sample', 'uniform:0.5']
+    command = ['count', corpus / 'job.toml', '--scheme', 'bpe', *sample]
+    succeed(*command, '--output', tmp_path / 'counts')
+    manifest = build(corpus / 'weighted.toml', tmp_path / 'built', *options, *sample)
+    for name in ('en', 'zh'):
+        for path in (tmp_path / 'counts' / name).glob('*.parquet'):
+            assert (tmp_path / 'built' / 'counts' / name / path.name).read_bytes() == (
+                path.read_bytes()
+            )
+    tables = [f'{tmp_path}/counts/en=0.7', f'{tmp_path}/counts/zh=0.3']
+    [record] = manifest['vocabularies']
+    assert (tmp_path / 'built' / record['name']).read_bytes() == vocabulary(
+        tmp_path, 'bpe', '--counts', *tables
+    )
+
+
 def test_a_build_weights_each_side_of_pairs(tmp_path):
     tables = []
     for name, seed in (('a', 1), ('b', 2)):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+import zlib
 
 import pytest
 from generated_text import english_lines
@@ -11,6 +12,7 @@ from stopped_learners import Runs, StoppedError, stop_after, write_counts
 from pipelines.files.filesystem import names_below
 from pipelines.learning.rounds import WordFiles, is_learner_file
 from pipelines.learning.wordpiece_on_beam import BeamPieceLearner
+from tokcore.counts.tables import COUNT_PARTITIONS
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.wordpiece.learner import PieceLearner, learn_wordpieces, search_pieces
@@ -137,6 +139,21 @@ def test_too_many_words_are_refused(tmp_path):
     options = WordPieceOptions(vocab_size=99, max_words=10)
     with pytest.raises(InputError, match='are more than 10, and the learner on Beam'):
         on_beam(tmp_path, paths, Runs(), options)
+
+
+@pytest.mark.parametrize('words', [('king', 'doing'), ('king', 'ring')])
+def test_an_ending_that_is_too_frequent_in_or_across_partitions_is_refused(tmp_path, words):
+    partitions = {zlib.crc32(word.encode()) * COUNT_PARTITIONS >> 32 for word in words}
+    assert len(partitions) == 1 + ('ring' in words)
+    paths = write_counts(tmp_path, dict.fromkeys(words, 1 << 62), 1)
+    with pytest.raises(InputError, match='occurs more than 2\\^63 - 1 times'):
+        on_beam(tmp_path, paths, Runs(), OPTIONS)
+
+
+def test_a_word_of_several_files_that_is_too_frequent_is_refused(tmp_path):
+    paths = write_counts(tmp_path, {'a': 1}, 2, [('shared', 1 << 62)])
+    with pytest.raises(InputError, match='occurs more than 2\\^63 - 1 times'):
+        on_beam(tmp_path, paths, Runs(), OPTIONS)
 
 
 @pytest.mark.slow

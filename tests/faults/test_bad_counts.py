@@ -21,7 +21,15 @@ from tokcore.schemes import find_scheme
 pytestmark = pytest.mark.slow
 
 WORDS = ['ka', 'to', 'kato', 'ing', 'sting', '中文字', '文字', 'kaing', 'toing', 'st']
-LEARNERS = [('--learner', 'memory'), ('--learner', 'beam', '--min-count-range', '1:4')]
+LEARNERS = [
+    ('--learner', 'memory'),
+    ('--learner', 'beam', '--min-count-range', '1:4'),
+    ('--scheme', 'wordpiece', '--learner', 'memory'),
+    ('--scheme', 'wordpiece', '--learner', 'beam'),
+    ('--scheme', 'bpe', '--preset', 'subword-nmt'),
+    ('--scheme', 'word'),
+]
+BPE_ON_BEAM = ('--scheme', 'bpe', '--preset', 'subword-nmt', '--learner', 'beam')
 
 
 def learn(*counts: object, output: Path) -> list[object]:
@@ -111,7 +119,7 @@ def test_a_counts_folder_whose_manifest_lists_nothing(counts, tmp_path):
     assert str(counts) in refuse(*learn(counts, output=tmp_path / 'vocab'))
 
 
-@pytest.mark.parametrize('learner', LEARNERS)
+@pytest.mark.parametrize('learner', [*LEARNERS, BPE_ON_BEAM], ids=' '.join)
 @pytest.mark.parametrize(
     'name, data, token',
     [
@@ -134,7 +142,7 @@ def without_utf8_name() -> bytes:
     return data.replace(b'note', b'n\xff\xfee')
 
 
-@pytest.mark.parametrize('learner', LEARNERS)
+@pytest.mark.parametrize('learner', LEARNERS, ids=' '.join)
 @pytest.mark.parametrize(
     'data, reason',
     [
@@ -144,6 +152,7 @@ def without_utf8_name() -> bytes:
             'tokbeam.unicode',
         ),
         (parquet_bytes({'token': ['a', 'b'], 'count': [1, -1]}), 'negative'),
+        (parquet_bytes({'token': ['a', 'b'], 'count': [1, None]}), 'nulls'),
         (parquet_bytes({'token': ['a'], 'count': pa.array([1 << 63], pa.uint64())}), '2'),
         (parquet_bytes({'token': ['a', 'a'], 'count': [1 << 62, 1 << 62]}), 'a'),
         (parquet_bytes({'token': pa.array([b'\xff']).view(pa.string()), 'count': [1]}), 'UTF8'),
@@ -155,7 +164,7 @@ def without_utf8_name() -> bytes:
         (b'PK\x03\x04\xff\xff', 'is a zip archive'),
     ],
     ids=[
-        'column-name', 'unicode', 'negative', 'unsigned', 'sum', 'not-utf8', 'no-columns',
+        'column-name', 'unicode', 'negative', 'null', 'unsigned', 'sum', 'not-utf8', 'no-columns',
         'cut-by-one', 'cut', 'magic', 'encrypted', 'zip',
     ],
 )  # fmt: skip

@@ -169,6 +169,23 @@ def test_no_runner_downloads_what_nobody_asked_for(count, nothing_cached, runner
     assert_nothing_made(nothing_cached / 'out')
 
 
+LEARNING = {
+    '--preset gpt2 --merges 5 --limit-alphabet 80': ['--limit-alphabet', 'leave it out'],
+    '--preset cl100k --merges 5 --total-symbols': ['--total-symbols', 'leave it out'],
+    '--preset subword-nmt --merges 5 --special-tokens <pad>': ['--special-tokens'],
+    '--scheme unigram --vocab-size 200 --byte-fallback': ['259 meta pieces', '--vocab-size'],
+}
+
+
+@pytest.mark.parametrize('line', LEARNING)
+def test_a_build_counts_nothing_for_what_cannot_be_learned(tokbeam, write_corpus, tmp_path, line):
+    options = ['--scheme', 'bpe', *line.split()] if '--preset' in line else line.split()
+    corpus = write_corpus('text').arguments
+    outcome = tokbeam('build', *corpus, '--name', 'n', *options, '--output', tmp_path / 'out')
+    outcome.assert_refused(*LEARNING[line])
+    assert not (tmp_path / 'out').exists()
+
+
 class OwnFlinkRunner(FlinkRunner):
     """A runner of somebody's own that starts what Beam's starts."""
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+from jobs import refuse, write
 from leftovers import assert_nothing_made
 
 
@@ -32,6 +33,23 @@ def test_a_token_with_a_carriage_return(tokbeam, tmp_path, learner, token):
         '--output', tmp_path / 'out' / 'vocab',
     )  # fmt: skip
     ended.assert_refused(counts)
+    assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize(
+    ('options', 'lines', 'said'),
+    [
+        ('word', 'the  12', "'the ' cannot be a line"),
+        ('wordpiece', 'the  12', "' ', has white space at its ends"),
+        ('bpe --preset subword-nmt', 'New York\t12', "the merge of 'w' and ' ' has a space"),
+        ('bpe --preset textbook', 'New York\t12', "' ' has a space"),
+    ],
+)
+def test_a_space_that_the_vocabulary_cannot_hold(tmp_path, options, lines, said):
+    counts = write(tmp_path / 'counts.txt', f'{lines}\n'.encode())
+    output = ['--vocab-size', 50, '--output', tmp_path / 'out' / 'vocab']
+    sentence = refuse('vocab', '--counts', counts, '--scheme', *options.split(), *output)
+    assert said in sentence and 'leave' in sentence
     assert_nothing_made(tmp_path / 'out')
 
 

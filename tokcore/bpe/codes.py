@@ -142,7 +142,7 @@ class CodesVocabulary(abc.ABC):
 
     @abc.abstractmethod
     def dump(self) -> bytes:
-        """Returns the file of codes."""
+        """Returns the file of codes. Raises ValueError if a space is in a merge, whose sides it separates."""
 
     @abc.abstractmethod
     def pieces_of_symbols(self, symbols: Iterable[int]) -> list[str]:
@@ -237,7 +237,7 @@ class NmtVocabulary(CodesVocabulary):
 
     def dump(self) -> bytes:
         """Returns the file, as subword-nmt 0.3.8 writes it."""
-        return '\n'.join([_NMT_VERSION, *map(' '.join, self.merges), '']).encode()
+        return '\n'.join([_NMT_VERSION, *map(_merge_line, self.merges), '']).encode()
 
 
 @dataclass(frozen=True)
@@ -275,8 +275,17 @@ class TextbookVocabulary(CodesVocabulary):
         return ''.join(pieces).replace('_', ' ').removesuffix(' ')
 
     def dump(self) -> bytes:
-        lines = [_TEXTBOOK_VERSION, self.characters, *map(' '.join, self.merges), '']
+        lines = [_TEXTBOOK_VERSION, self.characters, *map(_merge_line, self.merges), '']
         return '\n'.join(lines).encode()
+
+
+def _merge_line(pair: tuple[str, str]) -> str:
+    if ' ' in ''.join(pair):
+        raise ValueError(
+            f'the merge of {pair[0]!r} and {pair[1]!r} has a space, which separates the two in a file of '
+            'codes; leave out tokens with spaces'
+        )
+    return ' '.join(pair)
 
 
 def _character_symbol(text: str) -> int | None:

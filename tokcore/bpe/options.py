@@ -123,7 +123,7 @@ class BpeOptions(LearningOptions):
     def __post_init__(self):
         if self.shrink is not None:
             for name in recorded(self).keys() - {'shrink', 'vocab_size'}:
-                if getattr(self, name):
+                if self._has(name):
                     raise InputError(f'{flag(name)} cannot go with --shrink; leave it out')
             return
         if (self.vocab_size is None) == (self.merges is None):
@@ -132,7 +132,7 @@ class BpeOptions(LearningOptions):
         if self.total_symbols and self.merges is None:
             raise InputError('--total-symbols needs --merges; give it, or leave it out')
         for name in ('special_tokens', 'total_symbols'):
-            if self.extend is not None and getattr(self, name):
+            if self.extend is not None and self._has(name):
                 raise InputError(
                     f'{flag(name)} cannot go with --extend, which keeps what the old vocabulary has; '
                     'leave it out'
@@ -140,7 +140,7 @@ class BpeOptions(LearningOptions):
 
     @property
     def first_entries(self) -> tuple[str, ...] | None:
-        return self.special_tokens or None
+        return self.special_tokens
 
     @property
     def on_beam(self) -> str:
@@ -180,24 +180,28 @@ class BpeOptions(LearningOptions):
             InputError: the preset's file cannot hold an option, which is named.
         """
         for name in _UNSUPPORTED[preset]:
-            if getattr(self, name):
+            if self._has(name):
                 raise InputError(
                     f'{flag(name)} cannot go with --preset {preset}: {_HOLDS[preset]}; leave it out'
                 )
         replaced = {
             name: getattr(self, name)
-            for name in ('min_count', 'max_piece_length', 'limit_alphabet')
-            if getattr(self, name) is not None
+            for name in ('min_count', 'max_piece_length', 'limit_alphabet', 'special_tokens')
+            if self._has(name)
         }
-        special_tokens = self.special_tokens or PRESETS[preset].special_tokens
+        if self.extend is not None:
+            replaced['special_tokens'] = ()
         return dataclasses.replace(
             PRESETS[preset],
             merges=self.merges,
             vocab_size=self.vocab_size,
-            special_tokens=() if self.extend is not None else special_tokens,
             total_symbols=self.total_symbols,
             **replaced,
         )
+
+    def _has(self, name: str) -> bool:
+        """Whether an option was given, also with no special tokens."""
+        return getattr(self, name) not in (None, False)
 
 
 @dataclass(frozen=True)

@@ -285,6 +285,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
                 return T2TPreTokenizer()
 
     def check(self, options: BpeOptions) -> None:
+        options.rules(self.preset)  # it raises the error
         if options.learner == 'beam':
             reason = self.reason_against_rounds(options)
             if reason is not None:

@@ -60,15 +60,22 @@ class RowsToCount:
 
 @dataclass(frozen=True)
 class UniformSample:
-    """Rows whose order key is below a threshold, however the corpus is split into blocks."""
+    """Rows whose order key is below a threshold, however the corpus is split into blocks.
+
+    Attributes:
+        threshold: of the keys.
+        first_file: the index of the first file that is counted, whose rows have the keys of file 0, so
+            that a dataset has the same sample with others as alone.
+    """
 
     threshold: int
+    first_file: int = 0
 
     def rows(
         self, block: Block, splits: Sequence[Split], normalizer: Normalizer, sides: frozenset[int]
     ) -> RowsToCount:
         rows = select_rows(block, splits, normalizer)
-        keys = order_keys(block.file_index, rows.identities, _SEED)
+        keys = order_keys(block.file_index - self.first_file, rows.identities, _SEED)
         rows = _sampled(rows, keys < np.uint64(self.threshold))
         return RowsToCount(rows, rows.sides)
 

@@ -30,11 +30,14 @@ def weight(word: str) -> str:
 
 
 def temperature(word: str) -> str:
-    """A temperature above 0, as `3`; a kind of option. Returns one spelling."""
+    """A temperature from 0.1 on, as `3`; a kind of option. Returns one spelling.
+
+    With smaller ones nothing but the largest dataset counts, and powers exceed floats.
+    """
     spelled = spelled_weight(word)
-    if spelled is None or word.endswith('x'):
+    if spelled is None or word.endswith('x') or Fraction(spelled) < Fraction(1, 10):
         raise argparse.ArgumentTypeError(
-            f'{shown(word)} is not a temperature above 0, as 3 or 1.43'
+            f'{shown(word)} is not a temperature from 0.1 on, as 3 or 1.43'
         )
     return spelled
 

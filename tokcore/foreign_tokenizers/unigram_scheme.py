@@ -198,6 +198,9 @@ class UnigramScheme(ModelFileScheme[UnigramOptions]):
 
         return meta_pieces(self.control_symbols, self.user_defined_symbols, self.byte_fallback)
 
+    def check(self, options: UnigramOptions) -> None:
+        self.piece_rules(options).check_size(1)  # a text has a character
+
     def learn(
         self, table: TokenTable, options: UnigramOptions, report: Progress
     ) -> Learned[PretrainedVocabulary]:

@@ -63,8 +63,8 @@ class PieceRules(NamedTuple):
         """Raises InputError if the vocabulary has no room for so many characters."""
         if required + self.num_meta_pieces > self.vocab_size:
             raise InputError(
-                f'{required:,} characters and {self.num_meta_pieces} meta pieces are required, more '
-                f'than the vocabulary size of {self.vocab_size:,}; give a larger --vocab-size or a '
+                f'{required:,} character{"s" * (required > 1)} and {self.num_meta_pieces} meta pieces '
+                f'are required, more than the vocabulary size of {self.vocab_size:,}; give a larger --vocab-size or a '
                 'smaller --character-coverage'
             )
 

@@ -220,7 +220,7 @@ class WordVocabulary:
         for id_, word in enumerate(self.words):
             has_mark = id_ == 0 and word.startswith('\ufeff')
             if not word or '\n' in word or word != word.removesuffix('\r').strip(' ') or has_mark:
-                raise ValueError(f'{word!r} cannot be a line of a vocabulary file')
+                raise ValueError(f'{word!r} cannot be a line of a vocabulary file; leave it out')
         return ''.join(f'{word}\n' for word in self.words).encode()
 
     @property

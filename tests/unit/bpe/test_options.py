@@ -34,6 +34,8 @@ def test_what_one_file_can_hold():
     assert asked.rules('gpt2').special_tokens == asked.first_entries == ('<pad>', '</s>')
     assert BpeOptions(merges=5).first_entries is None
     assert BpeOptions(merges=5, extend='old.json').rules('gpt2').special_tokens == ()
+    without = BpeOptions(merges=5, special_tokens=())
+    assert without.rules('gpt2').special_tokens == without.first_entries == ()
     assert BpeOptions(merges=5, limit_alphabet=80).rules('textbook').limit_alphabet == 80
     assert BpeOptions(merges=5, total_symbols=True).rules('subword-nmt').total_symbols
 
@@ -46,6 +48,7 @@ def test_what_one_file_can_hold():
         ('subword-nmt', {'limit_alphabet': 300}, '--limit-alphabet'),
         ('subword-nmt', {'special_tokens': ('<pad>',)}, '--special-tokens'),
         ('textbook', {'special_tokens': ('<pad>',)}, '--special-tokens'),
+        ('textbook', {'special_tokens': ()}, '--special-tokens'),
         ('textbook', {'total_symbols': True}, '--total-symbols'),
     ],
 )
@@ -55,7 +58,14 @@ def test_what_its_file_cannot_hold_is_refused_by_name(preset, asked, named):
 
 
 @pytest.mark.parametrize(
-    'asked', [{}, {'merges': 5, 'vocab_size': 300}, {'vocab_size': 300, 'total_symbols': True}]
+    'asked',
+    [
+        {},
+        {'merges': 5, 'vocab_size': 300},
+        {'vocab_size': 300, 'total_symbols': True},
+        {'merges': 5, 'extend': 'old.json', 'special_tokens': ()},
+        {'shrink': 'old.json', 'special_tokens': ()},
+    ],
 )
 def test_options_that_do_not_go_together(asked):
     with pytest.raises(InputError):

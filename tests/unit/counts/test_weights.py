@@ -37,10 +37,16 @@ def test_other_words_are_not_weights(word):
         weight(word)
 
 
-@pytest.mark.parametrize('word', ['', '0', '2x', '-1', '1/3'])
+@pytest.mark.parametrize('word', ['', '0', '2x', '-1', '1/3', '0.09', '0.000005'])
 def test_other_words_are_not_temperatures(word):
-    with pytest.raises(argparse.ArgumentTypeError, match='is not a temperature above 0'):
+    with pytest.raises(argparse.ArgumentTypeError, match='is not a temperature from 0.1 on'):
         temperature(word)
+
+
+def test_the_smallest_temperature_gives_factors_that_are_floats():
+    assert temperature('0.10') == '0.1'
+    factors = factors_of_tables([1, 10**15], [None, None], '0.1')
+    assert [*map(float, factors)] == [1, pytest.approx(1e135)]
 
 
 @given(st.lists(st.tuples(sizes, weights), min_size=1, max_size=5))

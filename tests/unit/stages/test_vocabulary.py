@@ -3,7 +3,9 @@
 from types import SimpleNamespace
 
 import pytest
+from jobs import succeed, write
 
+import tokcore
 from pipelines.stages.vocabulary import warn_if_size_missed
 from tokcore.encoding.scheme import Learned, LearningOptions
 from tokcore.wordpiece.options import WordPieceOptions
@@ -55,4 +57,16 @@ def test_a_search_that_ends_at_the_lowest_min_count_says_how_to_go_below_it(capl
 def test_a_size_within_a_hundredth_of_the_target_is_not_a_warning(caplog):
     vocabulary = SimpleNamespace(vocab_size=1009)
     warn_if_size_missed(Learned(vocabulary, min_count=3), LearningOptions(1000), 'v')
+    assert not caplog.records
+
+
+def test_codes_of_the_size_with_their_first_symbols_are_not_a_warning(tmp_path, caplog):
+    counts = write(tmp_path / 'counts.txt', b'there 9\nthen 7\nthe 5\n')
+    codes = ['--scheme', 'bpe', '--preset', 'subword-nmt', '--vocab-size', 9]
+    said = succeed('vocab', '--counts', counts, *codes, '--output', tmp_path / 'codes')
+    # After the five characters, and e</w> and n</w>, there are two merges.
+    assert (tmp_path / 'codes').read_text() == '#version: 0.2\nt h\nth e\n'
+    assert 'warning' not in said
+    table = tokcore.TokenTable.from_items([('there', 9), ('then', 7), ('the', 5)])
+    tokcore.learn_vocabulary(table, scheme='bpe', preset='subword-nmt', vocab_size=9)
     assert not caplog.records

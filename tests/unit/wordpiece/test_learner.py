@@ -56,3 +56,13 @@ def test_what_is_left_out_gives_no_pieces():
     pieces = learned(words, max_learned_word_length=5, max_characters=1, **options).pieces
     assert pieces == ('[MASK]', 'a', 'aa', '##a')
     assert learned(words, max_words=1, **options).pieces[:2] == ('[MASK]', 'b')
+
+
+def test_endings_are_counted_up_to_the_largest_integer():
+    largest = {'walking': 2**62, 'talking': 2**62 - 1, 'k': 2**63 - 1}
+    learner = PieceLearner(
+        TokenTable.from_items(largest.items()), WordPieceOptions(vocab_size=30, iterations=1)
+    )
+    assert '##alking' in learner.build(2**63 - 1)
+    with pytest.raises(InputError, match=r"the ending 'g' occurs more than 2\^63 - 1 times"):
+        learned({**largest, 'king': 1}, vocab_size=30)
