@@ -140,7 +140,8 @@ class Packed(ConvertedFormat, TfRecord):
     ) -> Iterator[PackedWindow]:
         """Yields all rows of a shard, however they come, in windows that are packed by themselves."""
         assert self.length is not None  # the options say so
-        rule = PackedBatches(self.length, 1, 'best-fit', 0, tuple(features))
+        pads = dict.fromkeys(features, 0)
+        rule = PackedBatches(self.length, 1, 'best-fit', pads, tuple(features))
         first = 0
         for rows in _windows(parts):
             yield PackedWindow(rule, rows, first)
