@@ -87,7 +87,7 @@ class Parquet(ConvertedFormat):
                         for row in zip(*lists, strict=True):
                             yield bytes_of_ids(np.array(ids, np.int64) for ids in row)
                     first = end
-            except UNREADABLE as error:
+            except (*UNREADABLE, TypeError) as error:  # the latter for a null
                 raise InputError(
                     f'{path} cannot be read ({error!s:.200}); see the findings'
                 ) from error
