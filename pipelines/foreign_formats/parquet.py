@@ -20,7 +20,7 @@ from pipelines.shard_formats.shard_format import (
     parse_rows,
     rows_of_ids,
 )
-from pipelines.shard_formats.tfrecord import tokcore_code
+from pipelines.shard_formats.tfrecord import tokcore_code, windows
 from pipelines.transforms.stats import WrittenFile
 from tokcore.errors import InputError
 from tokcore.reading.checking import Advance, CheckedFile, Sums, check_parquet
@@ -32,6 +32,9 @@ _READ_BYTES = 8 << 20
 
 _GROUP_ROWS = 1 << 14
 """Rows of a Parquet row group that is written; whoever reads one row reads its group."""
+
+_GROUP_IDS = 1 << 26
+"""Ids of a group, of all features: 256 MiB. Offsets of a list have 31 bits."""
 
 
 class Parquet(ConvertedFormat):
@@ -84,7 +87,7 @@ class Parquet(ConvertedFormat):
                         for row in zip(*lists, strict=True):
                             yield bytes_of_ids(np.array(ids, np.int64) for ids in row)
                     first = end
-            except UNREADABLE as error:
+            except (*UNREADABLE, TypeError) as error:  # the latter for a null
                 raise InputError(
                     f'{path} cannot be read ({error!s:.200}); see the findings'
                 ) from error
@@ -119,14 +122,7 @@ def write_parquet(stream: BinaryIO, parts: Iterable[EncodedRows], features: Sequ
             ]
             writer.write_table(pa.Table.from_arrays(columns, schema=schema), _GROUP_ROWS)
 
-        rest = EncodedRows.empty(features)
-        for part in parts:
-            rows = EncodedRows.joined([rest, part])
-            whole = len(rows) - len(rows) % _GROUP_ROWS
-            for first in range(0, whole, _GROUP_ROWS):
-                write(rows.part(first, first + _GROUP_ROWS))
-            rest = rows.part(whole, len(rows))
-            written += len(part)
-        if len(rest):
-            write(rest)
+        for rows in windows(parts, _GROUP_ROWS, _GROUP_IDS):
+            write(rows)
+            written += len(rows)
     return written

@@ -409,9 +409,9 @@ def _padding(tally: _SplitTally) -> Iterator[Figures]:
     def of_rows(size: int, buckets: int) -> float:
         source = features[0] if len(features) > 1 else None
         around = dataset.template(features[0]), dataset.template(features[-1])
-        return share(NmtBatches(size, 0, 0, 0, buckets, None, None, source, features[-1], *around))
+        return share(NmtBatches(size, 0, 0, {}, buckets, None, None, source, features[-1], *around))
 
-    budget = BudgetBatches(_BATCH_IDS, 0, growing_boundaries(_BATCH_IDS), _BATCH_IDS, features)
+    budget = BudgetBatches(_BATCH_IDS, {}, growing_boundaries(_BATCH_IDS), _BATCH_IDS, features)
     for batch, mixed, similar in [
         *((f'{size} rows', of_rows(size, 1), of_rows(size, 5)) for size in _BATCH_ROWS),
         (f'{_BATCH_IDS:,} ids', None, share(budget)),

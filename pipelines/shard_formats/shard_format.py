@@ -265,7 +265,10 @@ def parse_rows(rows: FramedRows, features: Sequence[str]) -> EncodedRows:
     bounds = row_offsets(rows.lengths)
     records = np.array([bounds[:-1] + HEADER_SIZE, np.diff(bounds) - HEADER_SIZE - FOOTER_SIZE])
     parser = ExampleParser(dict.fromkeys(features, LARGEST_ID))
-    return parser.parse(read_only(rows.records), read_only(records))[0]
+    parsed, errors = parser.parse_all(read_only(rows.records), read_only(records))
+    for error in errors.values():
+        raise error  # these rows are this program's
+    return parsed
 
 
 def bytes_of_ids(sides: Iterable[np.ndarray]) -> bytes:

@@ -140,9 +140,10 @@ class Packed(ConvertedFormat, TfRecord):
     ) -> Iterator[PackedWindow]:
         """Yields all rows of a shard, however they come, in windows that are packed by themselves."""
         assert self.length is not None  # the options say so
-        rule = PackedBatches(self.length, 1, 'best-fit', 0, tuple(features))
+        pads = dict.fromkeys(features, 0)
+        rule = PackedBatches(self.length, 1, 'best-fit', pads, tuple(features))
         first = 0
-        for rows in _windows(parts):
+        for rows in windows(parts, WINDOW_ROWS):
             yield PackedWindow(rule, rows, first)
             first += len(rows)
 
@@ -221,19 +222,25 @@ class PackedWindow:
             yield frame_examples(features, np.zeros(len(which), np.uint64))
 
 
-def _windows(parts: Iterable[EncodedRows]) -> Iterator[EncodedRows]:
-    """Yields rows in windows of equal size, however they come."""
+def windows(
+    parts: Iterable[EncodedRows], most_rows: int, most_ids: int = 1 << 62
+) -> Iterator[EncodedRows]:
+    """Yields rows in windows as large as they may be, however they come; a row with more ids is one by itself."""
     waiting: list[EncodedRows] = []
-    count = 0
+    count = ids = 0
     for part in parts:
         while len(part):
-            own = part.part(0, min(len(part), WINDOW_ROWS - count))
-            part = part.part(len(own), len(part))
-            waiting.append(own)
-            count += len(own)
-            if count == WINDOW_ROWS:
+            sums = ids + np.cumsum(part.lengths.sum(axis=0))
+            fitting = min(most_rows - count, int(np.searchsorted(sums, most_ids, 'right')))
+            if not count:
+                fitting = max(1, fitting)
+            if fitting:
+                waiting.append(part.part(0, fitting))
+                count, ids = count + fitting, int(sums[fitting - 1])
+                part = part.part(fitting, len(part))
+            if len(part):
                 yield EncodedRows.joined(waiting)
-                waiting, count = [], 0
+                waiting, count, ids = [], 0, 0
     if waiting:
         yield EncodedRows.joined(waiting)
 

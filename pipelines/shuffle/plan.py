@@ -312,6 +312,10 @@ def stored_plans(work: str) -> Iterator[tuple[str, dict]]:
             content = json.loads(filesystem.read_bytes(file.path))
         except (ValueError, RecursionError):
             continue
+        except InputError:
+            if filesystem.exists(file.path):
+                raise
+            continue  # another run has ended
         if not isinstance(content, dict):
             continue
         if folder == f'{FOLDER_PREFIX}{fingerprint_of(content).hex()}':

@@ -267,7 +267,7 @@ def encode_blocks(
     )
     outputs = blocks | 'EncodeBlocks' >> encoding.with_outputs(STATS, REJECTED, main=RECORDS)
     bucket_to_rows = outputs[RECORDS] | with_output_types(tuple[tuple[int, int], bytes])
-    bucket_to_rows.layout = layout  # for `WriteShards`
+    bucket_to_rows.layout, bucket_to_rows.seed = layout, encoder.seed  # for `WriteShards`
     return {RECORDS: bucket_to_rows, STATS: outputs[STATS], REJECTED: outputs[REJECTED]}
 
 

@@ -90,7 +90,8 @@ class WriteShards(beam.PTransform):
         written = write_shards(records, self.name, self.folder, layout, self.index)
         if self.index and not filesystem.is_shared(self.folder):
             listed = written | 'CollectFiles' >> beam.combiners.ToList()  # [WrittenFile]
-            _ = listed | 'ListShards' >> beam.Map(_list_shards, self.folder)
+            seed = getattr(records, 'seed', None)
+            _ = listed | 'ListShards' >> beam.Map(_list_shards, self.folder, seed)
         return written
 
 
@@ -229,9 +230,10 @@ def _read_index(path: str) -> RecordIndex:
     return index
 
 
-def _list_shards(written: Iterable[WrittenFile], folder: str) -> None:
+def _list_shards(written: Iterable[WrittenFile], folder: str, seed: int | None) -> None:
     files = [file for file in written if '/' not in file.name]
     list_shards(
         folder,
         [ShardFile(file.name, file.rows, file.bytes, f'{file.crc32c:08x}') for file in files],
+        seed,
     )

@@ -224,6 +224,22 @@ def test_a_split_may_have_numbers_for_the_names_of_another_or_fewer_names(tmp_pa
     ] * 2
 
 
+def test_a_kept_name_of_any_letters_changes_neither_an_update_nor_what_where_shows(
+    tmp_path, capsys
+):
+    given = [*jsonl(tmp_path), '--keep', 'views=größe:int', *BUILD]
+    gone = write(tmp_path / 'gone', b'a.jsonl:0\n')
+    succeed('encode', *given, '--leave-out', gone, '--output', tmp_path / 'whole')
+    out = tmp_path / 'out'
+    succeed('encode', *given, '--output', out)
+    succeed('update', out, '--remove', gone, '--output', tmp_path / 'updated')
+    assert files_of(tmp_path / 'updated') == files_of(tmp_path / 'whole')
+    capsys.readouterr()
+    succeed('where', out, 7, '--json')
+    row = json.loads(capsys.readouterr().out)
+    assert row['ids']['targets'] == reading.open_dataset(out)['train'][7]['targets'].tolist()
+
+
 @pytest.mark.slow
 def test_bytes_do_not_depend_on_how_it_is_run(tmp_path):
     given = [*jsonl(tmp_path), '--keep', KEEP, *BUILD]
@@ -231,7 +247,7 @@ def test_bytes_do_not_depend_on_how_it_is_run(tmp_path):
     for number, how in enumerate((['--workers', 2], ['@shuffle', 'engine'])):
         out = tmp_path / f'other-{number}'
         succeed('build', *given, *how, '@item-size', 300, '--output', out)
-        assert files_of(out) == files_of(tmp_path / 'one')
+        assert files_of(tmp_path / 'updated') == files_of(tmp_path / 'one')
 
 
 @pytest.fixture

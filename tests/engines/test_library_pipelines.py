@@ -10,7 +10,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from jobs import succeed
 
 from pipelines import CountTokens, EncodeBlocks, LearnVocabulary, ReadCorpus, WriteShards
-from tokcore import find_scheme
+from tokcore import find_scheme, open_dataset
 from tokcore.errors import InputError
 from tokcore.records.tfrecord import parse_features, read_records
 
@@ -160,6 +160,27 @@ def test_a_vocabulary_that_exists_encodes_each_side(corpus, tmp_path):
     succeed('encode', '--tsv', corpus / 'a.tsv', '--name', 'cats', '--shards', 1, '--output',
             tmp_path / 'theirs', '--vocab', tmp_path / 'en', tmp_path / 'de')  # fmt: skip
     assert mine == (tmp_path / 'theirs' / 'cats-train-00000-of-00001').read_bytes()
+
+
+def test_shards_of_any_seed_are_read_in_the_order_of_the_corpus(tmp_path):
+    (tmp_path / 'letters').write_text('\n'.join('abcdefghijklmnopqrstuvwxyz'))
+    with pipeline() as running:
+        encoded = running | ReadCorpus(tmp_path / 'letters') | EncodeBlocks(scheme='byte', seed=7)
+        encoded | WriteShards('letters', tmp_path / 'd', index=True)
+
+    def first_ids():
+        asked = {'tokens_per_batch': 1, 'pad': 0, 'shuffle': 'corpus'}
+        batches = open_dataset(tmp_path / 'd').batches('train', **asked)
+        return [batch['targets'].item(0) for batch in batches]
+
+    ids = first_ids()
+    assert len(ids) == 26 and ids == sorted(ids)
+    records = tmp_path / 'd' / 'index' / 'records.json'
+    fields = json.loads(records.read_text())
+    assert fields.pop('seed') == 7
+    records.write_text(json.dumps(fields))
+    with pytest.raises(InputError, match='does not record the seed of its order keys'):
+        first_ids()
 
 
 def test_a_folder_encodes_as_the_command_does(tmp_path):

@@ -369,6 +369,16 @@ def test_damage_in_parquet(copies, verify):
     assert first['record'] == 7 and '100000' in first['problem']
 
 
+def test_a_null_in_parquet_is_a_finding_of_a_rerun(copies, verify):
+    folder = copies('parquet')
+    path = folder / f'{FIRST}.parquet'
+    rows = pq.read_table(path).to_pylist()
+    rows[3]['inputs'], rows[7]['targets'][0] = None, None
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    findings = of_file(verify(folder, '--rerun', 'all'), path.name)
+    assert [each['record'] for each in findings] == [3, 7, None]
+
+
 def test_damage_in_text(copies, verify):
     folder = copies('text')
     path = folder / f'{FIRST}.inputs'

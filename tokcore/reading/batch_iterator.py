@@ -205,11 +205,12 @@ class BatchIterator:
 
     def _pass_rounds_of_others(self) -> None:
         while self._rounds_of_others:
-            self._rounds_of_others -= 1
             try:
                 self._next_round()
             except StopIteration:
                 self._rounds_of_others = 0
+            else:
+                self._rounds_of_others -= 1
 
     def _next_round(self) -> tuple[_FormedWindow, np.ndarray, int, range]:
         """Deals a round of batches, one for each reader, and returns this reader's.

@@ -128,21 +128,23 @@ class OrderOptions:
         """Returns the id before each target; as in Tensor2Tensor that of padding if none begins texts."""
         feature = _learned(dataset)
         begin, before = dataset.special_ids(feature).begin, dataset.template(feature).before[:1]
-        return _first([self.start, begin, *before, *self._pads(dataset)], 'start', 'begin')
+        return _first([self.start, begin, *before, *self._pads(dataset, feature)], 'start', 'begin')
 
-    def _pads(self, dataset: DatasetManifest) -> list[int | None]:
-        """Returns the ids that may be padding, the best ones first; None where there is no such id."""
+    def _pads(self, dataset: DatasetManifest, feature: str) -> list[int | None]:
+        """Returns the ids that may pad a feature, the best ones first; None where there is no such id."""
+        if feature not in dataset.id_counts:
+            feature = _learned(dataset)  # other programs have features without a vocabulary
         return [
             self.pad,
-            dataset.special_ids(_learned(dataset)).pad,
-            *self._known_ends(dataset),
+            dataset.special_ids(feature).pad,
+            *self._known_ends(dataset, feature),
             None if self.end is False else self.end,
         ]
 
-    def _known_ends(self, dataset: DatasetManifest) -> list[int | None]:
-        """Returns the ids that end targets: by the roles of the vocabulary, and as it is recorded."""
-        recorded = dataset.end_of_document(_learned(dataset))
-        end = dataset.special_ids(_learned(dataset)).end
+    def _known_ends(self, dataset: DatasetManifest, feature: str) -> list[int | None]:
+        """Returns the ids that end rows: by the roles of the vocabulary, and as it is recorded."""
+        recorded = dataset.end_of_document(feature)
+        end = dataset.special_ids(feature).end
         return [end, None if recorded is None else recorded.id]
 
     def _ends(self, dataset: DatasetManifest) -> dict[str, int]:
@@ -225,13 +227,19 @@ class BatchOptions(OrderOptions):
         if self.batch_size is not None:
             target = _learned(dataset)
             source = 'inputs' if 'inputs' in dataset.features and target != 'inputs' else None
-            end = _first([self.end, *self._known_ends(dataset)], 'end', 'end')
+            end = _first([self.end, *self._known_ends(dataset, target)], 'end', 'end')
+            # As TensorFlow NMT, whose vocabularies have no pad, and which pads each side with its end.
+            pads = {target: _first([self.pad, dataset.special_ids(target).pad, end], 'pad', 'pad')}
+            if source is not None:
+                has_other_ids = len(dataset.vocabularies) > 1
+                ends = self._known_ends(dataset, source) if has_other_ids else []
+                source_pads = [self.pad, dataset.special_ids(source).pad, *ends, end]
+                pads[source] = _first(source_pads, 'pad', 'pad')
             return NmtBatches(
                 batch_size=self.batch_size,
                 start=self._start(dataset),
                 end=end,
-                # As TensorFlow NMT, whose vocabularies have no pad.
-                pad=_first([self.pad, dataset.special_ids(target).pad, end], 'pad', 'pad'),
+                pads=pads,
                 num_buckets=self.num_buckets,
                 source_max_length=self.source_max_length,
                 target_max_length=self.target_max_length,
@@ -249,10 +257,15 @@ class BatchOptions(OrderOptions):
         max_length = self.max_length
         if self.pad_to_boundary and max_length is None:
             max_length = longest
+        # Without masked labels padding must differ from all other ids.
+        most = None if self.for_model else 2
+        pads = {
+            name: _first(self._pads(dataset, name)[:most], 'pad', 'pad')
+            for name in dataset.features
+        }
         return BudgetBatches(
             tokens=self.tokens_per_batch,
-            # Without masked labels it must differ from all other ids.
-            pad=_first(self._pads(dataset)[: None if self.for_model else 2], 'pad', 'pad'),
+            pads=pads,
             boundaries=bounds,
             longest=longest,
             features=dataset.features,
@@ -303,7 +316,9 @@ class PackOptions(OrderOptions):
             length=self.length + is_longer,
             batch_size=self.batch_size,
             strategy=self.strategy,
-            pad=_first(self._pads(dataset), 'pad', 'pad'),
+            pads={
+                name: _first(self._pads(dataset, name), 'pad', 'pad') for name in dataset.features
+            },
             features=dataset.features,
             ends=ends,
         )

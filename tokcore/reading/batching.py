@@ -163,7 +163,7 @@ class BudgetBatches(_WholeRows):
 
     Attributes:
         tokens: the budget, padding included; a longer row is a batch by itself.
-        pad: the id of padding.
+        pads: by feature the id of padding.
         boundaries: ascending; a bucket holds the lengths below its bound, down to the one before.
         longest: the bound of the last bucket, whose lengths are up to it.
         features: those of the rows; a row is as long as its longest feature.
@@ -173,7 +173,7 @@ class BudgetBatches(_WholeRows):
     """
 
     tokens: int
-    pad: int
+    pads: Mapping[str, int]
     boundaries: tuple[int, ...]
     longest: int
     features: tuple[str, ...]
@@ -203,7 +203,7 @@ class BudgetBatches(_WholeRows):
             width = (*(bound - 1 for bound in self.boundaries), self.longest)[bucket]
         batch = {}
         for name, sizes in zip(self.features, lengths.take(which, axis=1), strict=True):
-            batch[name] = _padded(ids[name], starts[name], sizes, self.pad, width)
+            batch[name] = _padded(ids[name], starts[name], sizes, self.pads[name], width)
             batch[f'{name}_length'] = sizes.astype(np.int32)
         return batch
 
@@ -322,7 +322,8 @@ class NmtBatches(_WholeRows):
 
     Attributes:
         batch_size: rows of a batch.
-        start, end, pad: ids around the target, and of padding.
+        start, end: ids around the target.
+        pads: by feature the id of padding.
         num_buckets: one less than the number of buckets; up to 1: a single bucket.
         source_max_length, target_max_length: rows are cut to so many ids; None: they are not.
         source: the feature that is the source; None: batches have targets only.
@@ -333,7 +334,7 @@ class NmtBatches(_WholeRows):
     batch_size: int
     start: int
     end: int
-    pad: int
+    pads: Mapping[str, int]
     num_buckets: int = 5
     source_max_length: int | None = None
     target_max_length: int | None = None
@@ -371,12 +372,12 @@ class NmtBatches(_WholeRows):
         ids: Ids,
         starts: Starts,
     ) -> Batch:
-        lengths = target[which]
+        lengths, pad = target[which], self.pads[self.target]
         width = int(lengths.max()) + 1
         rows = ids[self.target], starts[self.target] + len(self.target_template.before), lengths
-        target_input = _padded(*rows, self.pad, width, 1)
+        target_input = _padded(*rows, pad, width, 1)
         target_input[:, 0] = self.start
-        target_output = _padded(*rows, self.pad, width)
+        target_output = _padded(*rows, pad, width)
         target_output[np.arange(len(which)), lengths] = self.end
         batch = {'target_input': target_input, 'target_output': target_output}
         batch['target_sequence_length'] = (lengths + 1).astype(np.int32)
@@ -384,7 +385,7 @@ class NmtBatches(_WholeRows):
             lengths = source[which]
             firsts = starts[self.source] + len(self.source_template.before)
             batch = {
-                'source': _padded(ids[self.source], firsts, lengths, self.pad),
+                'source': _padded(ids[self.source], firsts, lengths, self.pads[self.source]),
                 **batch,
                 'source_sequence_length': lengths.astype(np.int32),
             }

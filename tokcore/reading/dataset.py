@@ -365,8 +365,8 @@ class Dataset:
                 left out.
             drop_remainder: rows that fill no batch at an epoch's end are left out, and so are batches
                 that are not one for each reader at the end of all epochs.
-            pad: the id of padding; None: that with the role `pad`; if there is none, by NMT's rule and
-                for a model, the end.
+            pad: the id of padding; None: of each feature that with the role `pad` in its vocabulary; if
+                there is none, by NMT's rule and for a model, the end.
             shuffle: each epoch has another order of the shards, and of rows within windows of them;
                 `exact`: one of all rows, which are read one by one by an index (see `__getitem__`), and
                 takes 8 bytes of memory for each; `corpus`: likewise, in the order of the corpus;
@@ -446,7 +446,8 @@ class Dataset:
                 False: none. Where the template of rows ends with it, none is added.
             cross_documents: of `lm`, whether the first id of a document is the label of the id before it.
             positions: of `lm`, whether there are `inputs_segmentation` and `inputs_position` too.
-            pad: the id of padding; None: that with the role `pad`, or the end if there is none.
+            pad: the id of padding; None: of each feature that with the role `pad` in its vocabulary, or
+                the end if there is none.
             drop_remainder: as of `batches`; a row is left out if any part of it is.
             shuffle, seed, epochs, first_epoch, window: as of `batches`.
             num_readers, reader_index, on_error: likewise.

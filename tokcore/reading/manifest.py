@@ -73,7 +73,7 @@ class DatasetManifest:
         features: those of its rows: inputs, targets, or both.
         ends: by feature the token that ends documents, as far as it is known; None: nothing is recorded.
         has_no_ends: whether documents are to be joined without an end.
-        seed: of the order keys.
+        seed: of the order keys; None: it is not known.
     """
 
     folder: str
@@ -84,7 +84,7 @@ class DatasetManifest:
     features: tuple[str, ...]
     ends: Mapping[str, EndOfDocument] | None = None
     has_no_ends: bool = False
-    seed: int = 0
+    seed: int | None = 0
 
     @classmethod
     def read(cls, folder: str | os.PathLike, is_copy: bool = False) -> DatasetManifest:

@@ -130,7 +130,7 @@ class SplitInOrder(OrderedRows):
         features: Sequence[str],
         id_counts: Mapping[str, int],
         options: OrderOptions,
-        seed: int,
+        seed: int | None,
         keeps_window: bool = False,
     ):
         """Takes the shards of a split of the dataset in a folder.
@@ -139,7 +139,7 @@ class SplitInOrder(OrderedRows):
             split, folder, shards, features: what is read.
             id_counts: by feature, how many ids its vocabulary has.
             options: the order, and whether damaged rows are skipped.
-            seed: of the order keys.
+            seed: of the order keys; None: it is not known.
             keeps_window: whether the rows of the last window that was read for lengths are kept, for
                 reading it in parts.
         """
@@ -149,8 +149,13 @@ class SplitInOrder(OrderedRows):
         self.identity = shards_digest(shards).hex()
         self.differs = f'of other shards than those of {split} in {folder}: their checksums differ'
         if options.shuffle == 'corpus':
-            order = order_of_corpus(SplitRows(shards, features, id_counts).keys(), seed)
-            self._in_corpus = ListedOrder(order, self.window_rows)
+            keys = SplitRows(shards, features, id_counts).keys()
+            if seed is None:
+                raise InputError(
+                    f'{folder} does not record the seed of its order keys, from which the order of the '
+                    'corpus follows; write it with EncodeBlocks and WriteShards again'
+                )
+            self._in_corpus = ListedOrder(order_of_corpus(keys, seed), self.window_rows)
         self._by_number = SplitRows(shards, features, id_counts, options.on_error == 'skip')
         for number, shard in enumerate(shards):
             if not shard.rows:

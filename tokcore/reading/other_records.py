@@ -24,10 +24,11 @@ from typing import Annotated, Any
 import google_crc32c
 import numpy as np
 
-from tokcore.checked_json import FileName, Matches, WrongValue, checked, fields_of
+from tokcore.checked_json import FileName, Matches, Within, WrongValue, checked, fields_of
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.format_numbers import RECORDS, check_format
+from tokcore.options import LARGEST_UINT64
 from tokcore.reading.manifest import DatasetManifest, check_rows
 from tokcore.reading.record_index import INDEX_FOLDER, Addresses, write_index, write_whole
 from tokcore.reading.shards import ShardFile, all_record_starts, checksum, found_shard, map_file
@@ -77,11 +78,13 @@ class OtherRecords:
         format: `RECORDS` of `format_numbers`.
         features: the lists of int64 that all of the first records have, inputs before targets.
         files: in the order of splits, and in theirs.
+        seed: of the order keys in indexes; None: it is not known.
     """
 
     format: int
     features: tuple[_Name, ...]
     files: tuple[IndexedFile, ...]
+    seed: Annotated[int, Within(0, LARGEST_UINT64)] | None = None
 
 
 def is_of_others(folder: str) -> bool:
@@ -117,6 +120,7 @@ def other_manifest(
         {name: tuple(shards) for name, shards in splits.items()},
         vocabularies,
         records.features,
+        seed=records.seed,
     )
 
 
@@ -172,17 +176,17 @@ def index_of_others(path: str) -> list[str]:
     return others
 
 
-def list_shards(folder: str, shards: Iterable[ShardFile]) -> None:
+def list_shards(folder: str, shards: Iterable[ShardFile], seed: int | None) -> None:
     """Writes what `index_of_others` writes, of shards whose indexes are there; those without rows may be missing."""
     files = [
         IndexedFile(shard.path, _split(_group(shard.path)), shard.rows, shard.bytes, shard.crc32c)
         for shard in shards
     ]
-    _write(folder, tuple(sorted(files, key=lambda file: (file.split, file.name))))
+    _write(folder, tuple(sorted(files, key=lambda file: (file.split, file.name))), seed)
 
 
-def _write(folder: str, files: tuple[IndexedFile, ...]) -> None:
-    records = OtherRecords(RECORDS, _features(folder, files), files)
+def _write(folder: str, files: tuple[IndexedFile, ...], seed: int | None = None) -> None:
+    records = OtherRecords(RECORDS, _features(folder, files), files, seed)
     text = json.dumps(dataclasses.asdict(records), indent=1)
     checked(json.loads(text), OtherRecords)
     write_whole(_records_path(folder), [text.encode()])

@@ -45,7 +45,7 @@ class PackedBatches:
         length: ids of each feature in a packed row, padding included.
         batch_size: packed rows of a batch.
         strategy: how rows are packed.
-        pad: the id of padding.
+        pads: by feature the id of padding.
         features: those of the rows. Of a single one, longer rows are cut; longer pairs are left out.
         ends: by feature the id that is added to each row; features without one stay as they are.
     """
@@ -53,7 +53,7 @@ class PackedBatches:
     length: int
     batch_size: int
     strategy: Strategy
-    pad: int
+    pads: Mapping[str, int]
     features: tuple[str, ...]
     ends: Mapping[str, int] = field(default_factory=dict)
 
@@ -198,7 +198,7 @@ class _PackedRows:
         for name, sizes in zip(
             self._rule.features, self._sizes.take(of_batch, axis=1), strict=True
         ):
-            out = np.full(shape, self._rule.pad, np.int32)
+            out = np.full(shape, self._rule.pads[name], np.int32)
             segments, positions = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
             firsts = starts[name] + self._starts[of_batch]
             fill_packed(ids[name], firsts, sizes, counts, out, segments, positions)

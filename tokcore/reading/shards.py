@@ -428,24 +428,12 @@ class _TFRecordReader:
         return end, row + count, records[:, :count], damaged[:count]
 
     def _parse(self, records: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
-        rows, unparsed = self._examples.parse(self._data, records)
-        if not len(unparsed):
-            return numbers, rows
-        # The plain parser takes these; each goes between the rows before it and those after.
-        parts, sound, done = [], np.ones(len(numbers), bool), 0
-        for number in unparsed.tolist():
-            parts.append(rows.part(done, number))
-            start, size = records[:, number].tolist()
-            try:
-                content = self._data[start : start + size].tobytes()
-                parts.append(self._examples.parse_in_python(content))
-            except (ValueError, UnicodeDecodeError) as error:
-                if not self._skips:
-                    raise self._error(int(numbers[number]), start, str(error)) from error
-                sound[number] = False
-            done = number + 1
-        parts.append(rows.part(done, len(numbers)))
-        return numbers[sound], EncodedRows.joined(parts)
+        rows, errors = self._examples.parse_all(self._data, records)
+        for number, error in errors.items():
+            if not self._skips:
+                start = int(records[0, number])
+                raise self._error(int(numbers[number]), start, str(error)) from error
+        return np.delete(numbers, [*errors]), rows
 
     def _misplaced(self, record: int, start: int) -> InputError:
         return InputError(
@@ -497,6 +485,29 @@ class ExampleParser:
             {name: offsets[k] for k, name in enumerate(self.features)},
         )
         return rows, np.flatnonzero(marks == UNPARSED)
+
+    def parse_all(
+        self, data: np.ndarray, records: np.ndarray
+    ) -> tuple[EncodedRows, dict[int, ValueError]]:
+        """Parses what `parse` takes, in Python where the kernel does not.
+
+        Returns the rows that are Examples, and by the numbers of the others their errors.
+        """
+        rows, unparsed = self.parse(data, records)
+        if not len(unparsed):
+            return rows, {}
+        # Each goes between the rows before it and those after.
+        parts, errors, done = [], dict[int, ValueError](), 0
+        for number in unparsed.tolist():
+            parts.append(rows.part(done, number))
+            start, size = records[:, number].tolist()
+            try:
+                parts.append(self.parse_in_python(data[start : start + size].tobytes()))
+            except ValueError as error:
+                errors[number] = error
+            done = number + 1
+        parts.append(rows.part(done, records.shape[1]))
+        return EncodedRows.joined(parts), errors
 
     def count(self, data: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the numbers of ids, uint32[n, features], and the numbers of records that `parse` does not parse.

@@ -3,12 +3,14 @@
 import copy
 import functools
 import json
+from pathlib import Path
 
 import pytest
-from written_dataset import opened
+from written_dataset import listed, opened
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
+from tokcore.reading.batch_options import BatchOptions
 
 ASKED = {'batch_size': 3, 'start': 0, 'window': 8, 'epochs': 2}
 
@@ -104,3 +106,16 @@ def test_a_state_does_not_change_with_its_iterator(dataset):
     assert [batch['source'].tolist() for batch in dataset.from_state(state)] == rest
     assert state == kept
     assert len(rest) > 2 and [*dataset.from_state(iterator.state())] == []
+
+
+def test_a_worker_that_could_not_read_goes_on_with_its_own_batches(dataset):
+    options = BatchOptions.of({**ASKED, 'epochs': 1})
+    expected = [*map(listed, dataset._batches('train', options, 1, 2))]
+    iterator = dataset._batches('train', options, 1, 2)
+    folder = Path(dataset.folder)
+    folder.rename(folder.with_name('away'))
+    for _ in range(2):
+        with pytest.raises(InputError, match='open it again'):
+            next(iterator)
+    folder.with_name('away').rename(folder)
+    assert [*map(listed, iterator)] == expected

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from written_dataset import change_manifest, listed, opened, write_dataset
+from written_dataset import change_manifest, file_entry, listed, opened, write_dataset
 
 import tokcore
 from tokcore import open_dataset
@@ -255,6 +255,51 @@ def test_the_signature_a_state_and_a_mixture_have_the_same_arrays(request, name,
         assert all((batch[key] == expected[key]).all() for key in expected)
     mixed = tokcore.mixture({'one': dataset})
     assert next(getattr(mixed, method)('train', **asked)).keys() == signature.keys()
+
+
+@pytest.fixture
+def two_vocabularies(tmp_path):
+    """Returns a function: a dataset of pairs whose sides have these special ids."""
+    words = ''.join(f'{word}\n' for word in ['<unk>', '<s>', '</s>', *'abcdefg']).encode()
+
+    def written(**special_ids):
+        rows = [{'inputs': [5, 6], 'targets': [3]}, {'inputs': [6], 'targets': [6, 3, 4]}]
+        folder = write_dataset(tmp_path / 'sides', [rows], 'word', '$A')
+        records = []
+        for side, ids in special_ids.items():
+            (folder / side).write_bytes(words)
+            entry = {'side': side, 'scheme': 'word', 'size': 10, 'special_ids': ids}
+            records.append(file_entry(side, 10, words) | entry)
+        change_manifest(folder, lambda fields: fields.update(vocabularies=records))
+        return open_dataset(folder)
+
+    return written
+
+
+PADDED_SIDES = [
+    ({'end': 9}, {'pad': 7, 'end': 8}, 9, 7),
+    ({'pad': 0, 'end': 9}, {'end': 8}, 0, 8),
+]
+
+
+@pytest.mark.parametrize(('inputs', 'targets', 'source', 'target'), PADDED_SIDES)
+def test_each_side_is_padded_with_an_id_of_its_vocabulary(
+    two_vocabularies, inputs, targets, source, target
+):
+    dataset = two_vocabularies(inputs=inputs, targets=targets)
+    [nmt] = dataset.batches('train', batch_size=2, shuffle=False)
+    assert nmt['source'].tolist() == [[5, 6], [6, source]]
+    assert nmt['target_output'].tolist() == [[3, 8, target, target], [6, 3, 4, 8]]
+    [given] = dataset.batches('train', batch_size=2, end=4, shuffle=False)
+    assert given['source'].tolist() == [[5, 6], [6, source]]
+    asked = {'end': False, 'shuffle': False, 'for_model': 'seq2seq'}
+    [batch] = dataset.batches('train', tokens_per_batch=8, max_length=4, boundaries=[], **asked)
+    assert batch['encoder_inputs'].tolist() == [[5, 6], [6, source]]
+    [packed] = dataset.packed('train', 5, strategy='greedy', **asked)
+    assert packed['encoder_inputs'].tolist() == [[5, 6, 6, source, source]]
+    assert packed['decoder_inputs'].tolist()[0][4:] == [target]
+    with pytest.raises(InputError, match="has the role 'pad'; give pad="):
+        dataset.batches('train', tokens_per_batch=8)
 
 
 def test_an_end_that_nobody_knows_is_asked_for(tmp_path, texts):
