@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tokcore.foreign_tokenizers.files import parse_pretrained
 from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 from tokcore.text.patterns import DEFINITIONS
+from tokcore.text.regex_splits import BEHAVIORS
 
 LINES = [
     'the quick brown fox jumps over the lazy dog', "It's a dog's life; we'll see, THEY'RE there!",
@@ -282,6 +283,23 @@ def test_every_part(tokenizers, files, model, case, tokens):
         if ours.id_of('É') not in expected.ids:
             decoded = theirs.decode(expected.ids, skip_special_tokens=False)
             assert ours.decode(expected.ids) == decoded
+
+    same()
+
+
+@pytest.mark.parametrize('invert', [False, True])
+@pytest.mark.parametrize('behavior', BEHAVIORS)
+def test_a_split_at_the_empty_text_cuts_between_all_characters(tokenizers, files, behavior, invert):
+    case = {'pre_tokenizer': split('', behavior, invert, 'String')}
+    theirs, ours = both(tokenizers, with_parts(files['pieces'], case, ()))
+
+    @given(TEXTS)
+    @settings(database=None)
+    @example('')
+    def same(text):
+        expected = theirs.encode(text)
+        assert ours.encode_batch([text, 'the dog']) == [expected.ids, theirs.encode('the dog').ids]
+        assert ours.encode_with_offsets(text).offsets == expected.offsets
 
     same()
 
