@@ -19,7 +19,7 @@ import numpy as np
 
 from tokcore.text import byte_level
 from tokcore.text.expression_trees import Tree, compiled_for, spelled
-from tokcore.text.pre_tokenizer import ListedTokens, PreTokenizer, RowPart, TextRows
+from tokcore.text.pre_tokenizer import ListedTokens, PreTokenizer, RowPart, RowTokens, TextRows
 
 if TYPE_CHECKING:
     import regex
@@ -189,10 +189,7 @@ class SplitPreTokenizer:
 
     def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
         if not self.splits:
-            is_token = rows.starts < rows.ends
-            row_tokens = np.append(0, np.cumsum(is_token))
-            whole = ListedTokens.of(rows.starts[is_token], rows.ends[is_token], row_tokens)
-            return whole, rows.text
+            return RowTokens().prepare(rows)
         return self._tokens(rows), rows.text
 
     def _tokens(self, rows: TextRows) -> ListedTokens:
