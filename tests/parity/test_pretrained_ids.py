@@ -304,6 +304,24 @@ def test_a_split_at_the_empty_text_cuts_between_all_characters(tokenizers, files
     same()
 
 
+@pytest.mark.parametrize('expression', ['^', '$', 'e*'])
+def test_nothing_is_replaced_in_an_empty_text_or_in_an_added_token(tokenizers, files, expression):
+    replace = {'type': 'Replace', 'pattern': {'Regex': expression}, 'content': '▁'}
+    theirs, ours = both(tokenizers, with_parts(files['marks'], {'normalizer': replace}, ALL_FLAGS))
+
+    @given(TEXTS)
+    @settings(database=None)
+    @example('')
+    @example('the<new>end')
+    @example('<s></s>')
+    def same(text):
+        expected = theirs.encode(text)
+        assert ours.encode_batch(['', text]) == [theirs.encode('').ids, expected.ids]
+        assert ours.encode_with_offsets(text).offsets == expected.offsets
+
+    same()
+
+
 @pytest.mark.parametrize('pattern', ['gpt2', 'cl100k', 'o200k', 'qwen3.5', r'\w+|\s|[^\w\s]'])
 def test_ranks_of_tiktoken(tiktoken, files, pattern):
     from tokcore.text.byte_level import token_bytes

@@ -108,9 +108,10 @@ def _matches(pattern: regex.Pattern[str], text: str) -> Iterator[_Span]:
     """Yields matches as the engines of tokenizers go on after empty ones, and `regex` does not.
 
     An empty match where the last match ended does not count, and the search goes on one character later.
+    Nothing matches in an empty text.
     """
     place, last = 0, -1
-    while place <= len(text):
+    while text and place <= len(text):
         for match in pattern.finditer(text, place):
             start, end = match.span()
             if start == end:
