@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tokcore.errors import InputError
 from tokcore.foreign_tokenizers.files import parse_pretrained
 from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 from tokcore.text.patterns import DEFINITIONS
@@ -320,6 +321,33 @@ def test_nothing_is_replaced_in_an_empty_text_or_in_an_added_token(tokenizers, f
         assert ours.encode_with_offsets(text).offsets == expected.offsets
 
     same()
+
+
+@given(
+    st.dictionaries(st.sampled_from('abcde'), st.integers(0, 9), min_size=1).filter(
+        lambda entries: len({*entries.values()}) == len(entries)
+    ),
+    st.lists(st.sampled_from('abcdefg'), min_size=1, unique=True),
+    st.data(),
+)
+@example({'a': 0, 'b': 9}, ['b', 'f', 'g'], None)
+def test_added_tokens_must_have_the_ids_that_tokenizers_gives_them(
+    tokenizers, files, entries, contents, data
+):
+    file = copy.deepcopy(files['words'])
+    file['model'] |= {'vocab': entries, 'unk_token': [*entries][0]}
+    file['added_tokens'] = [
+        {'id': 0, 'content': content, **flags}
+        for content, flags in added(*((content,) for content in contents))
+    ]
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    for token in file['added_tokens']:
+        token['id'] = theirs.token_to_id(token['content'])
+    assert both(tokenizers, file)[1].encode(contents[-1]) == [file['added_tokens'][-1]['id']]
+    other = data.draw(st.sampled_from(file['added_tokens'])) if data else file['added_tokens'][-1]
+    other['id'] += 1
+    with pytest.raises(InputError, match='the next id is'):
+        both(tokenizers, file)
 
 
 @pytest.mark.parametrize('pattern', ['gpt2', 'cl100k', 'o200k', 'qwen3.5', r'\w+|\s|[^\w\s]'])
