@@ -11,9 +11,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tokcore.errors import InputError
 from tokcore.foreign_tokenizers.files import parse_pretrained
 from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 from tokcore.text.patterns import DEFINITIONS
+from tokcore.text.regex_splits import BEHAVIORS
 
 LINES = [
     'the quick brown fox jumps over the lazy dog', "It's a dog's life; we'll see, THEY'RE there!",
@@ -284,6 +286,68 @@ def test_every_part(tokenizers, files, model, case, tokens):
             assert ours.decode(expected.ids) == decoded
 
     same()
+
+
+@pytest.mark.parametrize('invert', [False, True])
+@pytest.mark.parametrize('behavior', BEHAVIORS)
+def test_a_split_at_the_empty_text_cuts_between_all_characters(tokenizers, files, behavior, invert):
+    case = {'pre_tokenizer': split('', behavior, invert, 'String')}
+    theirs, ours = both(tokenizers, with_parts(files['pieces'], case, ()))
+
+    @given(TEXTS)
+    @settings(database=None)
+    @example('')
+    def same(text):
+        expected = theirs.encode(text)
+        assert ours.encode_batch([text, 'the dog']) == [expected.ids, theirs.encode('the dog').ids]
+        assert ours.encode_with_offsets(text).offsets == expected.offsets
+
+    same()
+
+
+@pytest.mark.parametrize('expression', ['^', '$', 'e*'])
+def test_nothing_is_replaced_in_an_empty_text_or_in_an_added_token(tokenizers, files, expression):
+    replace = {'type': 'Replace', 'pattern': {'Regex': expression}, 'content': '▁'}
+    theirs, ours = both(tokenizers, with_parts(files['marks'], {'normalizer': replace}, ALL_FLAGS))
+
+    @given(TEXTS)
+    @settings(database=None)
+    @example('')
+    @example('the<new>end')
+    @example('<s></s>')
+    def same(text):
+        expected = theirs.encode(text)
+        assert ours.encode_batch(['', text]) == [theirs.encode('').ids, expected.ids]
+        assert ours.encode_with_offsets(text).offsets == expected.offsets
+
+    same()
+
+
+@given(
+    st.dictionaries(st.sampled_from('abcde'), st.integers(0, 9), min_size=1).filter(
+        lambda entries: len({*entries.values()}) == len(entries)
+    ),
+    st.lists(st.sampled_from('abcdefg'), min_size=1, unique=True),
+    st.data(),
+)
+@example({'a': 0, 'b': 9}, ['b', 'f', 'g'], None)
+def test_added_tokens_must_have_the_ids_that_tokenizers_gives_them(
+    tokenizers, files, entries, contents, data
+):
+    file = copy.deepcopy(files['words'])
+    file['model'] |= {'vocab': entries, 'unk_token': [*entries][0]}
+    file['added_tokens'] = [
+        {'id': 0, 'content': content, **flags}
+        for content, flags in added(*((content,) for content in contents))
+    ]
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    for token in file['added_tokens']:
+        token['id'] = theirs.token_to_id(token['content'])
+    assert both(tokenizers, file)[1].encode(contents[-1]) == [file['added_tokens'][-1]['id']]
+    other = data.draw(st.sampled_from(file['added_tokens'])) if data else file['added_tokens'][-1]
+    other['id'] += 1
+    with pytest.raises(InputError, match='the next id is'):
+        both(tokenizers, file)
 
 
 @pytest.mark.parametrize('pattern', ['gpt2', 'cl100k', 'o200k', 'qwen3.5', r'\w+|\s|[^\w\s]'])

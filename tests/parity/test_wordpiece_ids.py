@@ -7,11 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tokcore.tokenizers import WordPieceTokenizer, learn_wordpiece_vocabulary
+from tokcore.foreign_tokenizers.scheme import PretrainedScheme
+from tokcore.tokenizers import WordPieceTokenizer, learn_wordpiece_vocabulary, tokenizer_of
 from tokcore.wordpiece.options import SPECIAL_TOKENS
+from tokcore.wordpiece.scheme import WordPieceScheme
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary, parse_pieces
 
 WORDS = [
@@ -181,6 +183,23 @@ def test_ids_of_ordinary_text_are_those_of_tokenizers(transformers, tokenizers, 
     ours = WordPieceTokenizer.load(path, allow_special_tokens=True)
     for line in LINES:
         assert ours.encode(line) == theirs.encode(line)
+
+
+@pytest.mark.parametrize('options', OPTIONS, ids=str)
+def test_ids_of_the_tokenizer_json_are_ours(tokenizers, vocabulary, options):
+    scheme, pretrained = WordPieceScheme.of(**options), PretrainedScheme()
+    file = scheme.tokenizer_files(vocabulary)['tokenizer.json']
+    theirs = tokenizers.Tokenizer.from_str(file.decode())
+    theirs.encode_special_tokens = True
+    ours = tokenizer_of(vocabulary, scheme)
+    read_again = tokenizer_of(pretrained.parse(file, 'tokenizer.json'), pretrained)
+
+    @given(familiar_text)
+    @example('cafe\u0301 I\u0307 ΟΔΟΣ e\u200d\u0301 \u1100\u1161 \u212b')
+    def check(text):
+        assert theirs.encode(text).ids == ours.encode(text) == read_again.encode(text)
+
+    check()
 
 
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'

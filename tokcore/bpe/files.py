@@ -350,9 +350,12 @@ def check_merges(
 def parse_added_tokens(
     tokens: object, entries: Mapping[str, int], path: str
 ) -> tuple[AddedToken, ...]:
-    """Returns the added tokens; `tokenizers` must give them the ids that the file does."""
+    """Returns the added tokens; `tokenizers` must give them the ids that the file does.
+
+    From 0.22 on, it numbers those that are not entries from the number of entries on.
+    """
     added: dict[str, AddedToken] = {}
-    largest = None
+    next_id = len(entries)
     for number, token in enumerate(tokens if isinstance(tokens, list) else []):
         where = f'$.added_tokens[{number}]'
         match token:
@@ -362,13 +365,11 @@ def parse_added_tokens(
                 raise InputError(f'{path}: {where} has no content and id; give a whole file')
         if not content or content in added:
             continue
-        expected = entries.get(content)
-        if expected is None:
-            expected = len(entries) if largest is None else max(len(entries), largest + 1)
+        expected = entries.get(content, next_id)
         if id_ != expected:
             refuse(path, where, f'the id {id_} of {content!r:.80} (the next id is {expected})')
         added[content] = AddedToken(id_, content, **flags)
-        largest = id_ if largest is None else max(largest, id_)
+        next_id += content not in entries
     return tuple(added.values())
 
 

@@ -193,8 +193,8 @@ def _split(
                 refuse(path, f'{where}.behavior', f'the behavior {part.get("behavior")!r:.40}')
             match part.get('pattern'):
                 case {'String': str(text)}:
-                    expression = regex.escape(text) if text else r'(?!)'
-                    return [Split(expression, behavior, inverts)], None
+                    # The empty text is between all characters.
+                    return [Split(regex.escape(text), behavior, inverts)], None
                 case {'Regex': str(expression)}:
                     is_isolated = (behavior, inverts) == ('Isolated', False)
                     is_removed = (behavior, inverts) == ('Removed', True)

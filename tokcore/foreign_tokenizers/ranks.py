@@ -114,14 +114,14 @@ def parse_tekken(file: Mapping[str, Any], data: bytes, path: str) -> PretrainedV
             pass
         case _:
             raise InputError(f'{path}: $.config has no pattern or sizes; {_REMEDY}')
-    check_largest_id(size, len(file['vocab']), f'{path}: $.config')
-    special = _special_tokens(file.get('special_tokens'), special_size, path)
     parsed = parsed_file(data)
-    if parsed is None:
+    if parsed is None:  # else `read_json` left out the entries
+        check_largest_id(size, len(file['vocab']), f'{path}: $.config')
         ranks = _tekken_ranks(file['vocab'][: size - special_size], path)
         rest = json.dumps({**file, 'vocab': []}).encode()
         parsed = _merged(ranks, special_size, rest, path)
         keep_parsed(data, lambda: parsed)
+    special = _special_tokens(file.get('special_tokens'), special_size, path)
     return _vocabulary(parsed, special, pattern, data, path)
 
 

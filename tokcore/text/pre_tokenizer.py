@@ -231,18 +231,20 @@ def _copy_listed_tokens(rows, row, position, pre_tokenizer, tokens):
 
 @dataclass(frozen=True)
 class RowTokens:
-    """A `PreTokenizer` whose tokens are the rows."""
+    """A `PreTokenizer` whose tokens are the rows; an empty row has none."""
 
     name = 'whole-rows'
     options: ClassVar[Mapping[str, object]] = {}
 
     def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
-        state = ListedTokens.of(rows.starts, rows.ends, np.arange(len(rows.starts) + 1))
-        return state, rows.text
+        is_token = rows.starts < rows.ends
+        row_tokens = np.append(0, np.cumsum(is_token))
+        return ListedTokens.of(rows.starts[is_token], rows.ends[is_token], row_tokens), rows.text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         start, end = int(rows.starts[row]), int(rows.ends[row])
-        yield RowPart(rows.text, start, end, end - start > longest)
+        if start < end:
+            yield RowPart(rows.text, start, end, end - start > longest)
 
 
 class CharacterRuns(NamedTuple):

@@ -19,7 +19,7 @@ import numpy as np
 
 from tokcore.text import byte_level
 from tokcore.text.expression_trees import Tree, compiled_for, spelled
-from tokcore.text.pre_tokenizer import ListedTokens, PreTokenizer, RowPart, TextRows
+from tokcore.text.pre_tokenizer import ListedTokens, PreTokenizer, RowPart, RowTokens, TextRows
 
 if TYPE_CHECKING:
     import regex
@@ -108,9 +108,10 @@ def _matches(pattern: regex.Pattern[str], text: str) -> Iterator[_Span]:
     """Yields matches as the engines of tokenizers go on after empty ones, and `regex` does not.
 
     An empty match where the last match ended does not count, and the search goes on one character later.
+    Nothing matches in an empty text.
     """
     place, last = 0, -1
-    while place <= len(text):
+    while text and place <= len(text):
         for match in pattern.finditer(text, place):
             start, end = match.span()
             if start == end:
@@ -189,10 +190,7 @@ class SplitPreTokenizer:
 
     def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
         if not self.splits:
-            is_token = rows.starts < rows.ends
-            row_tokens = np.append(0, np.cumsum(is_token))
-            whole = ListedTokens.of(rows.starts[is_token], rows.ends[is_token], row_tokens)
-            return whole, rows.text
+            return RowTokens().prepare(rows)
         return self._tokens(rows), rows.text
 
     def _tokens(self, rows: TextRows) -> ListedTokens:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tokcore.encoding.hub_folders import (
     CONFIG_NAME,
@@ -224,14 +225,28 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
 
     @property
     def tokenizer_file_names(self) -> tuple[str, ...]:
-        return TOKENIZER_NAME, CONFIG_NAME
+        # `tokenizers` has no normalizer that does what the code of the paper does.
+        return (TOKENIZER_NAME, CONFIG_NAME) if self.normalizer_kind == 'bert' else ()
 
     def tokenizer_files(self, vocabulary: WordPieceVocabulary) -> Mapping[str, bytes]:
+        if not self.tokenizer_file_names:
+            return {}
         template = self.template(vocabulary)
         names = {name for names in ROLE_TOKENS.values() for name in names}
         special_tokens = {vocabulary.ids[name]: name for name in names if name in vocabulary.ids}
         special_tokens |= {id_: vocabulary.pieces[id_] for id_ in template.before + template.after}
         unknown = vocabulary.special_ids.unknown
+        stripping = _STRIPPING[self.strip_accents]
+        normalizer: dict[str, Any] = {
+            'type': 'BertNormalizer',
+            'clean_text': True,
+            'handle_chinese_chars': self.split_cjk,
+            'strip_accents': stripping,
+            'lowercase': self.lower_case,
+        }
+        if not (self.lower_case if stripping is None else stripping):
+            # BertTokenizer composes accents, and BertNormalizer alone does not.
+            normalizer = {'type': 'Sequence', 'normalizers': [normalizer, {'type': 'NFC'}]}
         tokenizer = tokenizer_json(
             {
                 'type': 'WordPiece',
@@ -242,13 +257,7 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
             },
             sorted(special_tokens.items()),
             template,
-            normalizer={
-                'type': 'BertNormalizer',
-                'clean_text': True,
-                'handle_chinese_chars': self.split_cjk,
-                'strip_accents': _STRIPPING[self.strip_accents],
-                'lowercase': self.lower_case,
-            },
+            normalizer=normalizer,
             pre_tokenizer={'type': 'BertPreTokenizer'},
             decoder={'type': 'WordPiece', 'prefix': vocabulary.joiner, 'cleanup': True},
         )
@@ -256,7 +265,7 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
             special_tokens.values(),
             has_type_ids=True,
             do_lower_case=self.lower_case,
-            strip_accents=_STRIPPING[self.strip_accents],
+            strip_accents=stripping,
             tokenize_chinese_chars=self.split_cjk,
         )
         return {TOKENIZER_NAME: tokenizer, CONFIG_NAME: config}

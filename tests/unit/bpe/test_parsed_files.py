@@ -43,7 +43,11 @@ MARKED = {
 RANKS = [*(bytes([byte]) for byte in range(256)), b'th', b'the', b'\xe6\xbc', b'\xe6\xbc\xa2']
 LINES = b''.join(b'%s %d\n' % (base64.b64encode(token), n) for n, token in enumerate(RANKS))
 TEKKEN = {
-    'config': {'pattern': '[a-z]+|.', 'default_vocab_size': 262, 'default_num_special_tokens': 2},
+    'config': {
+        'pattern': '[a-z]+|.',
+        'default_vocab_size': 65_600,
+        'default_num_special_tokens': 2,
+    },
     'vocab': [
         {'rank': rank, 'token_bytes': base64.b64encode(token).decode()}
         for rank, token in enumerate(RANKS)

@@ -15,10 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows_of_text import side_of
 
+from tokcore.encoding.encoder import RowEncoder
 from tokcore.encoding.kernels import cache_memory
 from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.pre_tokenizer import RowTokens
 from tokcore.text.rows import Side
 from tokcore.text.t2t import tokenize
+from tokcore.word.model import WordModel
 
 VOCABULARY = [
     '<pad>_', '<EOS>_', 'the_', 'th', 'encyclopedia_', 'encyclop', '字典_', '字', *'thecat典, ',
@@ -151,6 +154,13 @@ def test_no_rows_and_empty_rows():
     assert none.ids.tolist() == [] and none.offsets.tolist() == [0]
     assert rows_of(encoder.encode_side(side_of([''] * 5_000), after=[1])) == [[1]] * 5_000
     assert encoder.encode_side(side_of(['', ''])).offsets.tolist() == [0, 0, 0]
+
+
+def test_an_empty_row_is_not_an_unknown_word():
+    encoder = RowEncoder(RowTokens(), WordModel(['<unk>', 'a', 'b'], 0), 0)
+    texts = ['a', '', 'b', 'ab', '', 'abc', 'bc']
+    for _ in range(3):  # later no entry of the memo is free
+        assert rows_of(encoder.encode_side(side_of(texts))) == [[1], [], [2], [0], [], [0], [0]]
 
 
 def test_a_token_of_a_megabyte_outside_the_alphabet():

@@ -296,6 +296,7 @@ CODES = BpeScheme('subword-nmt')
         (CODES, lambda _: NmtVocabulary((('</s', '></w>'),), ('<unk>', '</s>')), 'huggingface'),
         (CODES, lambda _: NmtVocabulary((('</s', '></w>'),), ('<unk>', '</s>')), 'playground'),
         (ORIGINAL, of_file('vocab.txt', ORIGINAL), 'playground'),
+        (ORIGINAL, of_file('vocab.txt', ORIGINAL), 'huggingface'),
         (WordScheme(), lambda _: WordVocabulary(['<unk>', '<s>', '</s>', 'the']), 'playground'),
         (BpeScheme(), of_parts(TokenizerParts.of((r'\w+',))), 'playground'),
         (BpeScheme(), of_parts(TokenizerParts.of(('gpt2', 'qwen2'))), 'playground'),

@@ -70,3 +70,9 @@ def test_the_vocabulary_to_compile_with_spells_its_characters():
     ids = vocabulary.ids
     assert ids.keys() >= {*SPECIAL_TOKENS, 'a', 'é', '字', '##a', '##é', '##字'}
     assert SCHEME.parse(vocabulary.dump(), 'v').pieces == vocabulary.pieces
+
+
+def test_words_of_the_paper_have_no_tokenizer_json():
+    assert {*SCHEME.tokenizer_files(VOCABULARY)} == {*SCHEME.tokenizer_file_names} != set()
+    original = WordPieceScheme.of('bert-original')
+    assert original.tokenizer_files(VOCABULARY) == {} and original.tokenizer_file_names == ()
