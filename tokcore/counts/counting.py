@@ -133,17 +133,21 @@ class TokenIndex:
 
     def _grown(self, full: HashTable, token_bytes: int) -> HashTable:
         slots, size = full.slots, full.size
-        if size == full.capacity:
+        has_more_slots = size == full.capacity
+        if has_more_slots:
             slots = np.zeros(
                 len(slots) * (4 if slots.nbytes <= _FOURFOLD_SLOT_BYTES else 2), np.uint32
             )
+        else:
+            # A thread that still uses the old table would look for new tokens in the old data.
+            slots = slots.copy()
         used = int(full.offsets[size])
         data = _ensure_capacity(full.data, used, used + token_bytes + WIDE_BYTES)
         offsets = _ensure_capacity(full.offsets, size + 1, token_capacity(len(slots)) + 1)
         # The old table stays locked: a thread that still uses it fails to insert and takes the new
         # one.
         grown = HashTable(slots, data, offsets, np.array([0, size], np.int64))
-        if slots is not full.slots:
+        if has_more_slots:
             rehash(grown, np.empty(_REHASH_BATCH, np.uint64))
         return grown
 

@@ -143,6 +143,8 @@ def scan_words(rows, row, position, pre_tokenizer, tokens):
             if begun > room:
                 if begun > ended:
                     place = tokens.starts[ended]
+                # Behind white space that ends in this chunk, since a call begins with characters.
+                place += trailing_zeros(~carried)
                 return row, np.int64(place), np.int64(ended)
             left = row_end - place
             inside = _ALL if left >= _CHUNK else (_1 << left) - _1

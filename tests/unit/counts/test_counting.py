@@ -175,6 +175,17 @@ def test_threads_count_into_one_index(collide):
     assert table.nbytes <= nbytes
 
 
+@pytest.mark.parametrize('length', [1, 1_000], ids=['more slots', 'more data'])
+def test_a_thread_with_an_old_table_finds_no_token_that_is_only_in_a_new_one(length):
+    table = TokenTable.from_items((f'{number:0{length}}', 1) for number in range(5_000))
+    accumulator = TokenAccumulator()
+    first = accumulator.index.table
+    accumulator.add_tokens(table.data, table.offsets, table.counts)
+    assert len(accumulator.index) == 5_000
+    assert np.count_nonzero(first.slots) == first.size < 5_000
+    assert first.offsets[first.size] <= len(first.data)
+
+
 def test_sums_of_threads_stop_at_the_largest_count():
     table = TokenTable.from_items([('a', _LARGEST), ('b', 1)])
     first = TokenAccumulator()
