@@ -28,7 +28,7 @@ from tokcore.corpus.corpus import CorpusFile, FilterSpec, KeyRange, MemberFile, 
 from tokcore.corpus.formats import CorpusFormat, corpus_format, format_reader
 from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
-from tokcore.corpus.storage import MOST_RATIO
+from tokcore.corpus.storage import MOST_RATIO, likely_text_bytes
 from tokcore.corpus.stretches import FileNewlines
 from tokcore.errors import InputError
 from tokcore.filters.leaving_out import Address, AddressedFiles
@@ -37,9 +37,6 @@ from tokcore.options import flag, shown
 from tokcore.records.manifest import InputText
 
 _LOGGER = logging.getLogger(__name__)
-
-_GZIP_RATIO = 5
-"""gzip compresses text three- to fourfold; a little more is a safe guess of the text's size."""
 
 _MOST_GZIP_RATIO = 1032
 """Two bits expand to at most 258 bytes (RFC 1951: the longest match)."""
@@ -164,11 +161,7 @@ class Corpus:
 
     def text_bytes(self, split: str) -> int:
         """Returns about how many bytes of text a split holds."""
-        return sum(
-            corpus_input.file.size * (_GZIP_RATIO if corpus_input.file.compressed else 1)
-            for corpus_input in self.inputs
-            if corpus_input.split == split
-        )
+        return likely_text_bytes(each.file for each in self.inputs if each.split == split)
 
     def wanted_inputs(self) -> tuple[InputState, ...]:
         """Returns the states of the files, by which a stage recognizes them."""

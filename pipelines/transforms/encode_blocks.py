@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import logging
 import os
 import threading
@@ -20,6 +21,7 @@ from pipelines.transforms.read import Path, splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, tagged_stats
 from tokcore.corpus.block_batches import Batch, BlockBatches
 from tokcore.corpus.corpus import Block, OnError, Split
+from tokcore.corpus.storage import likely_text_bytes
 from tokcore.encoding.encoder import PrefixEncoder
 from tokcore.encoding.scheme import EncodingOptions, Scheme, refuse_different
 from tokcore.encoding.vocabulary import Vocabulary
@@ -50,9 +52,6 @@ handful. Half would double the elements of the shuffle, twice the memory of ever
 
 _BUFFER_BYTES = 256 << 20
 """What a worker holds before it sends its fullest buckets on."""
-
-_GZIP_RATIO = 5
-"""The size of text in relation to its gzip: a guess."""
 
 
 @dataclass(frozen=True)
@@ -313,11 +312,7 @@ def planned_layout(splits: Sequence[Split], shards: int) -> list[SplitShards]:
     """Returns the layout of splits that have this many shards each, with buckets by their size."""
     sizes: dict[str, int] = {}
     for split in splits:
-        size = sum(
-            file.size * (_GZIP_RATIO if file.compressed else 1)
-            for files in split.files
-            for file in files
-        )
+        size = likely_text_bytes(itertools.chain(*split.files))
         sizes[split.name] = sizes.get(split.name, 0) + size
     return [SplitShards.of_size(name, shards, size) for name, size in sizes.items()]
 

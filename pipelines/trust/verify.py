@@ -210,7 +210,7 @@ def _inconsistencies(manifest: Manifest) -> Iterator[Finding]:
         return Finding(MANIFEST_NAME, problem)
 
     rows: dict[str, dict[str, int]] = {}
-    shards: dict[tuple[str, str], list[int]] = {}
+    shards: collections.Counter[tuple[str, str]] = collections.Counter()
     for file in manifest.files:
         shard = file_of_shard(file.name)
         if shard is None:
@@ -218,10 +218,9 @@ def _inconsistencies(manifest: Manifest) -> Iterator[Finding]:
         split, ending = shard.split, shard.ending
         of_split = rows.setdefault(split, {})
         of_split[ending] = of_split.get(ending, 0) + file.examples
-        numbers = shards.setdefault((split, ending), [])
-        numbers.append(shard.number)
-        if numbers != list(range(len(numbers))):
+        if shard.number != shards[split, ending]:
             yield finding(f'{file.name} is not the shard that comes after those before it')
+        shards[split, ending] += 1
     for tally in (*manifest.lines, *manifest.datasets):
         if not tally.is_conserved:
             yield finding(

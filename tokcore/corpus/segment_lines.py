@@ -9,6 +9,7 @@ the segments with the same ids are on the same lines, and if not, `sgm_pairing` 
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -229,7 +230,7 @@ def _has_text(text, start, end):
     return False
 
 
-_LEAST_SEGMENT_LINE = 12  # bytes of ` <seg></seg>`
+_SEGMENT_LINE = re.compile(rb'^ +<seg>([^\n]*)</seg>$', re.MULTILINE)
 
 
 class TmxLinesReader(FormatReader):
@@ -303,47 +304,8 @@ class TmxLinesReader(FormatReader):
 
 def _segment_lines(data: bytes, offset: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns the bounds of lines with segments, and of these; `data` begins at byte `offset`."""
-    most = len(data) // _LEAST_SEGMENT_LINE + 1
-    lines, segments = np.empty((most, 2), np.int64), np.empty((most, 2), np.int64)
     mark = mark_bytes(data, offset)
-    count = _find_segment_lines(np.frombuffer(data, np.uint8), mark, lines, segments)
-    return lines[:count], segments[:count]
-
-
-@kernel_without_allocation
-def _find_segment_lines(text, mark, lines, segments):
-    """Finds lines of blanks, `<seg>`, anything and `</seg>`; returns their number.
-
-    `text` is uint8[...], whole lines, and `mark` the bytes of a byte order mark before the first. Fills
-    in `lines`, int64[..., 2], with the bounds of such lines, without their line feeds, and `segments` with
-    those of the text in them.
-    """
-    count, start, size = 0, 0, len(text)
-    while start < size:
-        end = start
-        while end < size and text[end] != 0x0A:
-            end += 1
-        blanks = start if start else mark
-        begin = blanks
-        while begin < end and text[begin] == 0x20:
-            begin += 1
-        if (
-            begin > blanks
-            and end - begin >= 11
-            and _begins(text, begin, 0x3C7365673E, 5)
-            and _begins(text, end - 6, 0x3C2F7365673E, 6)
-        ):
-            lines[count, 0], lines[count, 1] = start, end
-            segments[count, 0], segments[count, 1] = begin + 5, end - 6
-            count += 1
-        start = end + 1
-    return count
-
-
-@kernel_without_allocation
-def _begins(text, start, word, size):
-    """Whether the `size` bytes at `start` are those of a big-endian number."""
-    for number in range(size):
-        if text[start + number] != word >> 8 * (size - 1 - number) & 0xFF:
-            return False
-    return True
+    found = [(*line.span(), *line.span(1)) for line in _SEGMENT_LINE.finditer(data[mark:])]
+    bounds = np.array(found, np.int64).reshape(-1, 4) + mark
+    bounds[:1, 0] *= bounds[:1, 0] > mark  # the first line begins with the byte order mark
+    return bounds[:, :2], bounds[:, 2:]

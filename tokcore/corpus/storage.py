@@ -15,7 +15,7 @@ import lzma
 import os
 import typing
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import BinaryIO, Protocol
 
 from tokcore.corpus.contents import BZIP2, XZ, compression_name
@@ -52,6 +52,9 @@ takes time for nothing."""
 
 _XZ_MEMORY = 1 << 30
 _ZSTD_WINDOW = 1 << 27
+
+_LIKELY_RATIO = 5
+"""gzip compresses text three- to fourfold; a little more is a safe guess of the text's size."""
 
 MOST_RATIO = 10_000
 """The ratio of text to stored bytes beyond which a file is refused; gzip cannot reach it."""
@@ -95,6 +98,11 @@ def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Generator[byte
             counting = _CountingReader(stream)
             pieces = unpacked_stream(file, counting)
             yield from bounded(file, pieces, lambda: counting.bytes_read)
+
+
+def likely_text_bytes(files: Iterable[CorpusFile]) -> int:
+    """Returns about how many bytes of text files hold."""
+    return sum(file.size * (_LIKELY_RATIO if file.compressed else 1) for file in files)
 
 
 def is_bomb(file: CorpusFile, text_bytes: int) -> bool:

@@ -229,13 +229,10 @@ def _neighbors(sizes: _Sizes, min_count_range: tuple[int, int]) -> tuple[int, in
     Sizes that are already known narrow the bisection. If all of the range is too large or small
     enough, one of the two is just outside it, and its vocabulary is not built.
     """
-    low, high = min_count_range[0] - 1, min_count_range[1] + 1
-    for min_count, size in sizes.tried.items():
-        if size > sizes.target and low < min_count < high:
-            low = min_count
-    for min_count, size in sizes.tried.items():
-        if size <= sizes.target and low < min_count < high:
-            high = min_count
+    first, last = min_count_range
+    is_large = {count: size > sizes.target for count, size in sizes.tried.items()}
+    low = max((c for c in is_large if is_large[c] and first <= c <= last), default=first - 1)
+    high = min((c for c in is_large if not is_large[c] and low < c <= last), default=last + 1)
     while high - low > 1:
         middle = (low + high) // 2
         if sizes(middle) > sizes.target:
