@@ -18,7 +18,12 @@ from pipelines.files.hub import fetch_into, is_hub_address, to_be_fetched
 from pipelines.files.transfer import is_web_address
 from pipelines.jobs.corpus import Corpus, SplitPaths, check_same_shape, find_corpus
 from pipelines.jobs.recorded import as_recorded
-from pipelines.options.job import PAIR_OF_FILES, DatasetOptions, formats_with_options
+from pipelines.options.job import (
+    PAIR_OF_FILES,
+    TAKE_ROWS_AWAY,
+    DatasetOptions,
+    formats_with_options,
+)
 from pipelines.options.reading import options_from
 from pipelines.transforms.read import find_files
 from tokcore.corpus.formats import CorpusFormat, format_of_files
@@ -63,6 +68,12 @@ def resolve_corpus(
         InputError: the inputs of the splits do not go together, do not exist, or cannot be fetched.
         InputsToFetch: of a dry run, after all other paths were looked up.
     """
+    for key in TAKE_ROWS_AWAY:
+        if 'dev' not in splits and vars(options).get(key):
+            raise InputError(
+                f'{options.job_path}: {key} takes rows from the training corpus, and {options.command} '
+                'would count them; leave it out, or let build learn from the rows that are left'
+            )
     datasets, keeps = split_paths(options, splits), options.keep_rejected
     if before is not None:
         datasets = [as_recorded(dataset, before) for dataset in datasets]

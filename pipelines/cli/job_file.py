@@ -15,7 +15,7 @@ from pipelines.files import filesystem
 from pipelines.files.hub import is_hub_address
 from pipelines.jobs.corpus import SplitPaths
 from pipelines.options.commands import Command
-from pipelines.options.job import SPLITS, DatasetSource
+from pipelines.options.job import SPLITS, TAKE_ROWS_AWAY, DatasetSource
 from tokcore.corpus.fields import LabelNames, label_names
 from tokcore.corpus.formats import all_formats, corpus_format
 from tokcore.errors import InputError
@@ -144,6 +144,10 @@ def read_job(
                     raise toml.error(_unknown(key, sections[name], f'[{name}]'), name, 0, key)
                 if key in options:
                     values[key] = toml.read(options[key], value, name, 0)
+                elif key in TAKE_ROWS_AWAY:
+                    # `resolve_corpus` refuses it if text is read.
+                    of_build = commands['build'].sections[name]
+                    values[key] = toml.read(of_build[key], value, name, 0)
     return values, datasets
 
 

@@ -52,6 +52,9 @@ _BLOCK_SIZE = ByteSize(LARGEST_BLOCK)
 
 SPLITS = ('train', 'dev', 'test')
 
+TAKE_ROWS_AWAY = ('dev_share', 'test_share', 'leave_out')
+"""Options of a dataset without which the training corpus has more rows."""
+
 PAIR_OF_FILES = ('source', 'target')
 """The roles of the two files of a pair, for which every split has an option."""
 

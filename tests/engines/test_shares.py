@@ -83,6 +83,18 @@ def test_a_job_file_has_them_too(tsv, cut, tmp_path):
     )
 
 
+@pytest.mark.parametrize('key', ['dev_share = "1%"', 'leave_out = "list"'])
+def test_text_is_not_counted_with_rows_that_the_job_file_takes_away(tsv, tmp_path, key):
+    job = write(tmp_path / 'job.toml', f'[output]\n{key}\n'.encode())
+    counts = tmp_path / 'counts'
+    succeed('count', '--tsv', tsv, '--output', counts)
+    for command, *more in (['count'], ['vocab', '--vocab-size', 500]):
+        words = [command, job, *more, '--output', tmp_path / command]
+        said = refuse(*words, '--tsv', tsv)
+        assert f'{job}: {key.split()[0]} takes rows from the training corpus' in said
+        succeed(*words, '--counts', counts)  # who counted them chose the rows
+
+
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
