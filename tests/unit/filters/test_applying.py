@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from read_format import became_of
 
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.declarations import JsonLines, Parquet, Tmx, Tsv
+from tokcore.corpus.declarations import Bitext, JsonLines, Parquet, Tmx, Tsv
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.order_keys import OFFSET_BITS, order_keys
 from tokcore.corpus.stats import add_tallies, block_stats
@@ -305,6 +306,35 @@ def test_after_the_end_nothing_is_filtered_and_all_is_beyond():
     tally = found.tally
     assert (tally.lines, tally.added, tally.empty, tally.beyond_max_examples) == (5, 2, 1, 4)
     assert tally.filtered == {}
+
+
+BAD = st.sampled_from([b'\xff', b'too long a line'])
+
+
+@given(
+    st.lists(st.tuples(*[st.sampled_from([b'a', b'', b'words']) | BAD] * 2), max_size=9),
+    st.integers(1, 4),
+    st.sampled_from([7, 40, 1 << 20]),
+    st.booleans(),
+)
+def test_bad_lines_of_either_file_count_up_to_the_last_example(lines, limit, cut, zipped):
+    texts = tuple(b''.join(line + b'\n' for line in side) for side in zip(*lines, strict=True))
+    became = became_of(Bitext(), texts or (b'', b''), cut, cut, max_line_bytes=8, zipped=zipped)
+    split = dataclasses.replace(became.split, max_examples=limit)
+    end = find_end(became.blocks, split, UNSTRIPPED_LINES)
+    split = dataclasses.replace(split, end=end)
+    examples, expected = 0, 0
+    for pair in lines:
+        if examples < limit:
+            is_bad = any(line not in (b'a', b'', b'words') for line in pair)
+            expected += is_bad
+            examples += not is_bad and all(pair)
+    taken = [select_rows(block, (split,), UNSTRIPPED_LINES) for block in became.blocks]
+    assert sum(len(rows) for rows in taken) == examples
+    assert sum(len(rows.rejects) for rows in taken) == expected
+    assert sum(
+        len(rows) + len(rows.rejects) + rows.empty + rows.beyond_max_examples for rows in taken
+    ) == len(lines)
 
 
 def test_tallies_tell_of_filters_only_where_there_is_something_to_tell():
