@@ -145,10 +145,9 @@ def read_job(
                 if key in options:
                     values[key] = toml.read(options[key], value, name, 0)
                 elif key in TAKE_ROWS_AWAY:
-                    option = commands['build'].sections[name][key]
-                    values[key] = toml.read(
-                        option, value, name, 0
-                    )  # for `resolve_corpus` to refuse
+                    # `resolve_corpus` refuses it if text is read.
+                    of_build = commands['build'].sections[name]
+                    values[key] = toml.read(of_build[key], value, name, 0)
     return values, datasets
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -61,7 +62,7 @@ def _selected(block: Block, split: Split, normalizer: Normalizer) -> Rows:
         makes_several = any(row_filter.makes_several for row_filter in load_filters(split.filters))
         step = PIECES if split.format.identity == 'row' and makes_several else 1
         # The end may be between rows made from one row, which then must be filtered.
-        rows = _rows_before(rows, -(-end // step))
+        rows = _rows_before(rows, -(-end // step), block)
     if not split.filters:
         return rows
     rows = _filter_rows(rows, split, block, normalizer)
@@ -101,18 +102,29 @@ def find_end(
     return None
 
 
-def _rows_before(rows: Rows, end: int) -> Rows:
-    """Returns the rows before an offset in their (first) file.
+def _rows_before(rows: Rows, end: int, block: Block) -> Rows:
+    """Returns the rows of a block before an offset in its (first) file.
 
-    A pair rejected for its second file has no known offset in the first, so that reject stays.
+    The rejects of a second file without the lines of the first all stay: which rows they are is not known.
     """
     count = int(np.searchsorted(rows.offsets, end))
-    rejects = tuple(reject for reject in rows.rejects if reject.side or reject.offset < end)
+    ends = [end, _same_line(block, end) if block.format.rows_are_lines else sys.maxsize]
+    rejects = tuple(reject for reject in rows.rejects if reject.offset < ends[reject.side])
     return dataclasses.replace(
         rows.select(slice(count)),
         rejects=rejects,
         beyond_max_examples=len(rows) - count + len(rows.rejects) - len(rejects),
     )
+
+
+def _same_line(block: Block, end: int) -> int:
+    """Returns the offset in the last file after the lines that begin before an offset in the first."""
+    first, last = block.texts[0], block.texts[-1]
+    if end <= first.offset:
+        return last.offset
+    lines = first.data.count(b'\n', 0, end - 1 - first.offset)  # and one that begins after these
+    ends = np.flatnonzero(np.frombuffer(last.data, np.uint8) == ord('\n'))
+    return last.offset + int(ends[lines]) + 1 if lines < len(ends) else sys.maxsize
 
 
 @dataclass(frozen=True)
