@@ -269,7 +269,9 @@ def _opened_parquet(path: str) -> Iterator[pq.ParquetFile]:
             yield pq.ParquetFile(stream)
         except (pa.ArrowException, OSError) as error:
             reason = ' '.join(str(error).split())[:200]
-            raise InputError(f'{path} is not a whole Parquet file ({reason}); get it again') from error
+            raise InputError(
+                f'{path} is not a whole Parquet file ({reason}); get it again'
+            ) from error
 
 
 def _has_record_head(stream: BinaryIO) -> bool:
