@@ -121,6 +121,9 @@ class FetchedFiles:
         Raises:
             InputError: it cannot be fetched or written, or has another checksum.
         """
+        there = self.found(address)
+        if there is not None:  # also in a folder that may not be written to
+            return there
         with contextlib.ExitStack() as stack:
             folder = self._claimed(address, stack)
             with telling(f'read {folder.path}'):

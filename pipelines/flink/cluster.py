@@ -336,7 +336,10 @@ class ClusterJob(PipelineResult):
                 'is there'
             ) from error
         except BaseException:
-            self.cancel()
+            try:
+                self.cancel()
+            except FlinkError as error:  # the first error is the one to report
+                _LOGGER.warning('the job %s may still be running: %s', self._name, error)
             raise
         if not state.has_ended:
             return PipelineState.RUNNING

@@ -70,6 +70,15 @@ def fetched(server, tmp_path, sha256=None):
     return FetchedFiles(str(tmp_path)).fetch(web_address(address))
 
 
+def test_a_file_that_is_there_is_taken_without_a_claim(server, tmp_path):
+    """So it is in a folder that may not be written to."""
+    first = fetched(server, tmp_path)
+    files = FetchedFiles(str(tmp_path), wait=lambda _: pytest.fail('it waits for the claim'))
+    with Claim(str(Path(first.path).parent / CLAIM_NAME), 'the file') as claim:
+        claim.require()
+        assert files.fetch(web_address(f'{server.address}/a')) == first
+
+
 @pytest.mark.parametrize('has_time', [True, False])
 def test_a_file_that_was_altered_is_fetched_again(server, tmp_path, caplog, has_time):
     """Of the same size, and even of the same time where a checksum is asked for."""

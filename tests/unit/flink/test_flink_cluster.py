@@ -256,6 +256,17 @@ def test_a_job_that_fails_says_why(flink, job, states, failures, error, said, ca
     assert flink.cancelled == cancelled
 
 
+def test_a_bad_line_is_what_is_reported_where_the_job_cannot_be_cancelled_in_time(
+    flink, job, monkeypatch, caplog
+):
+    monkeypatch.setattr('pipelines.flink.rest._CANCEL_SECONDS', 0.01)
+    flink.states[JOB] = ['RUNNING', 'CANCELLING']
+    flink.failures[JOB] = ['Caused by: tokcore.errors.InputError: file x, line 3: no column 2']
+    with pytest.raises(RuntimeError, match='file x, line 3'):
+        job.wait_until_finish()
+    assert 'may still be running: ' in caplog.text and 'is still CANCELLING' in caplog.text
+
+
 def test_a_store_that_is_away_is_left_to_the_restarts_of_the_cluster(flink, job, caplog):
     flink.states[JOB] = ['RUNNING', 'RESTARTING', 'FINISHED']
     away = 'tokcore.errors.UnreachableError: s3://corpora/x cannot be reached: it is away'
