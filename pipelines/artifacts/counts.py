@@ -261,12 +261,11 @@ def read_counts_or_empty(counts: CountFiles, unstorable: str = '') -> TokenTable
         elif counts.partitions:
             # Sorted, and with no token in common: nothing is to be added up.
             tables = [_read(counts, file, unstorable, is_sorted=True) for file in counts.files]
-            if all(
+            are_apart = all(
                 is_partition(number, table, counts.partitions)
                 for number, table in enumerate(tables)
-            ):
-                return dataclasses.replace(concatenate_tables(tables), last_word=counts.last_word)
-            return dataclasses.replace(merge_tables(tables), last_word=counts.last_word)
+            )
+            table = (concatenate_tables if are_apart else merge_tables)(tables)
         else:
             table = merge_tables(_read(counts, file, unstorable) for file in counts.files)
         is_text = not any(counts.look(file).is_parquet for file in counts.files)

@@ -37,8 +37,6 @@ from tokcore.text.byte_level import ALPHABET, BYTE_TO_CHARACTER, CHARACTER_TO_BY
 from tokcore.text.pre_tokenizer import RowTokens
 from tokcore.text.rows import Side
 
-_SEVEN_BITS = 7
-
 _BYTES_OF_UTF8 = (*range(0xC0), *range(0xC2, 0xF5))
 """The bytes that text can have: Pythia, MPT and ModernBERT have no entries for others."""
 
@@ -176,10 +174,7 @@ def _segmented(table: TokenTable, old: BpeVocabulary) -> TokenTable:
     """Returns the tokens as words of the old entries; see `FirstSymbols.words`."""
     encoded = encoded_tokens(table, old)
     ids = encoded.ids.astype(np.int64)
-    sizes = np.ones(len(ids), np.int64)
-    for bits in range(_SEVEN_BITS, 32, _SEVEN_BITS):
-        sizes += ids >= 1 << bits
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    data = np.empty(int(ends[-1]) + 16, np.uint8)
-    size = write_varints(ids, data)
-    return TokenTable(data[:size], ends[encoded.offsets], table.counts)
+    data = np.empty(5 * len(ids), np.uint8)  # ids have 31 bits
+    data = data[: write_varints(ids, data)]
+    ends = np.append(0, np.flatnonzero(data < 0x80) + 1)
+    return TokenTable(data, ends[encoded.offsets], table.counts)

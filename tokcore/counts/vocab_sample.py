@@ -16,8 +16,6 @@ _BUDGET = re.compile(
     re.IGNORECASE,
 )
 _SHARE = re.compile(r'uniform:0?\.(?P<digits>[0-9]{1,18})')
-_DECIMAL = {'': 1, 'k': 10**3, 'm': 10**6, 'g': 10**9, 't': 10**12}
-_BINARY = {'k': 1 << 10, 'm': 1 << 20, 'g': 1 << 30, 't': 1 << 40}
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def vocab_sample(word: str) -> str:
     """
     if match := _BUDGET.fullmatch(word.strip()):
         unit = (match['unit'] or '').lower().removesuffix('b')
-        factor = _BINARY[unit[0]] if unit.endswith('i') else _DECIMAL[unit]
+        factor = (1024 if unit.endswith('i') else 1000) ** ' kmgt'.index(unit[:1] or ' ')
         size = int(match['number']) * factor * 10 ** int(match['exponent'] or 0)
         if not 1 <= size <= LARGEST_MEMORY:
             raise argparse.ArgumentTypeError(
