@@ -38,7 +38,7 @@ from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.errors import InputError
 from tokcore.reading.checking import MOST_FINDINGS, Finding
 from tokcore.reading.record_index import index_name
-from tokcore.records.manifest import MANIFEST_NAME, Manifest, shard_name
+from tokcore.records.manifest import MANIFEST_NAME, Manifest, file_of_shard, shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
 _MEMORY_BYTES = 1 << 30
@@ -170,7 +170,11 @@ class _SplitRerun:
         self._corpus, self._stored, self._manifest, self._split = corpus, stored, manifest, split
         shards = corpus.shards_of(split)
         self.shards = [shard_name(job.dataset.name, split, n, shards) for n in range(shards)]
-        self.files = [file for file in manifest.files if file.name.startswith(tuple(self.shards))]
+        self.files = [
+            file
+            for file in manifest.files
+            if (own := file_of_shard(file.name)) is not None and own.split == split
+        ]
         self._named = 0
 
     def totals(self, read: CorpusRows) -> Iterator[Finding]:
@@ -183,9 +187,11 @@ class _SplitRerun:
                 f'the corpus gives other numbers of lines of {self._split}: {tally.record()}',
             )
         bounds = read.bounds(len(self.shards))
-        for shard, first, end in zip(self.shards, bounds, bounds[1:]):
+        for number, (shard, first, end) in enumerate(zip(self.shards, bounds, bounds[1:])):
             for file in self.files:
-                if file.name.startswith(shard) and file.examples != end - first:
+                of_shard = file_of_shard(file.name)
+                is_of_shard = of_shard is not None and of_shard.number == number
+                if is_of_shard and file.examples != end - first:
                     yield Finding(
                         file.name,
                         f'the corpus gives {end - first:,} rows of it, and it has {file.examples:,}',

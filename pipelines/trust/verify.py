@@ -88,7 +88,7 @@ class Verified:
     Attributes:
         folder: that was verified.
         manifest: of it; None if it could not be read.
-        root: of what is there now; None if a file is missing or the manifest is not readable.
+        root: of what is there now; None if a file is missing or cannot be read.
         files: that were read.
         rows: of its shards; one with several files counts once.
         bytes: that were read.
@@ -120,7 +120,8 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
         root: that it must have; None: the one that its manifest states.
 
     Raises:
-        InputError: there is no such folder, or no manifest of a dataset of this version in it.
+        InputError: there is no such folder, no manifest of a dataset of this version in it, or no library
+            that reads its format.
     """
     path = os.path.join(folder, MANIFEST_NAME)
     try:
@@ -140,6 +141,7 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
             f'{path} is of `{manifest.stage:.60}` and not of a dataset; give a folder of `tokbeam '
             'build` or `tokbeam encode`'
         )
+    stored_format(manifest).require(())
     contents = _Contents(folder, manifest)
     findings = [*_inconsistencies(manifest), *contents.check_vocabularies()]
     not_covered: dict[str, None] = {}
@@ -246,6 +248,8 @@ def _differences(
         yield Finding(file.name, 'it is missing')
         return
     yield from result.findings
+    if not result.crc32c:
+        return
     differing = [
         f'{what} {actual} in place of {stated}'
         for what, actual, stated in [
@@ -288,7 +292,8 @@ def _names(manifest: Manifest) -> set[str]:
 
 
 def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | None:
-    """Returns the root of the files as they are; None if some are missing."""
+    """Returns the root of the files as they are; None if some are missing or cannot be read."""
+    by_name = {name: result for name, result in by_name.items() if result.crc32c}
 
     def as_it_is(file: _File) -> _File:
         result = by_name[file.name]
@@ -338,7 +343,7 @@ class _Contents:
         self.index_names = [*self._indexed, CORPUS_INDEX]
 
     def check(self, file: OutputFile | VocabularyRecord) -> CheckedFile | None:
-        """Returns what a file holds; None if it is missing."""
+        """Returns what a file holds; None if it is missing. One that cannot be read has no checksum."""
         path = os.path.join(self._folder, file.name)
         if not filesystem.exists(path):
             is_whole = isinstance(file, OutputFile) and not file.is_stored
@@ -349,7 +354,7 @@ class _Contents:
             raise
         except InputError as error:
             finding = Finding(file.name, f'it cannot be read ({error!s:.300})')
-            return CheckedFile(0, 0, '00000000', '', (finding,))
+            return CheckedFile(0, 0, '', '', (finding,))
 
     def unlisted_indexes(self) -> list[OutputFile]:
         """Returns the indexes that may be there and of which the manifest says nothing."""

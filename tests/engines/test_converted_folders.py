@@ -313,4 +313,5 @@ def test_readers_refuse_array_records_and_so_do_machines_without_the_library(
     monkeypatch.setitem(sys.modules, 'array_record.python', None)
     out = ['--to', 'array_record', '--output', tmp_path / 'out']
     assert "pip install '.[array-record]'" in refuse('convert', built, *out)
+    assert "pip install '.[array-record]'" in refuse('verify', converted / 'array_record')
     assert not (tmp_path / 'out').exists()

@@ -3,6 +3,7 @@
 import base64
 import csv
 import gzip
+import json
 import random
 import shutil
 import struct
@@ -88,6 +89,17 @@ def test_it_is_verified_made_again_and_traced(records, made, printed, tmp_path):
             assert found['is_stored'] and found['shard'] == 'd-train-00000-of-00001'
             assert {**of_records, 'shard': found['shard'], 'record': row} == found
     assert run('card', made).status == 0
+
+
+def test_a_wrong_number_of_rows_is_found_by_a_rerun(made, printed, tmp_path):
+    folder = shutil.copytree(made, tmp_path / 'changed')
+    manifest = json.loads((folder / 'tokbeam.json').read_text())
+    [file] = [each for each in manifest['files'] if each['name'] == 'val.bin']
+    file['rows'] += 1
+    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
+    findings = printed('verify', folder, '--rerun', 'all')[1][0]['findings']
+    problems = [each['problem'] for each in findings if each['file'] == 'val.bin']
+    assert any('the corpus gives' in problem for problem in problems)
 
 
 def test_a_change_of_a_file_and_a_file_that_is_not_listed_are_found(made, printed, tmp_path):

@@ -348,6 +348,21 @@ def test_an_index_of_shards_that_are_not_as_stated(copies, verify):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize('output_format', ['tfrecord', 'parquet'])
+def test_a_shard_that_cannot_be_read_has_one_finding_and_leaves_no_root(
+    output_format, copies, verify
+):
+    folder = copies(output_format)
+    [path] = folder.glob(f'{FIRST}*')
+    path.unlink()
+    path.mkdir()
+    report = verify(folder)
+    [finding] = of_file(report, path.name)
+    assert 'cannot be read' in finding['problem']
+    assert report['root'] is None
+    assert not of_file(report, 'tokbeam.json')
+
+
 def test_damage_in_parquet(copies, verify):
     folder = copies('parquet')
     path = folder / f'{FIRST}.parquet'

@@ -123,7 +123,7 @@ class BatchedRows(Protocol):
         """Returns the pieces in rows of a batch, int64."""
 
     def ids_in(self, which: np.ndarray) -> int:
-        """Returns how many ids the rows of a batch have, without those that a rule adds."""
+        """Returns how many ids the rows of a batch have, with those of `ends` that are added to them."""
 
     def batch(self, which: np.ndarray, bucket: int, ids: Ids, starts: Starts) -> Batch:
         """Returns a batch as padded arrays.

@@ -322,10 +322,11 @@ def mixture(
         stop: of an epoch: `first`, where a dataset would begin again before the others, so that no
             row comes twice; or `all`, when each has given all of its rows, and some have begun again. A
             number ends everything, whatever `epochs` is: with the round of batches, one for each
-            reader, whose rows are the first to have so many ids together with those before. A number
-            for each dataset ends each by itself: with the row by which its rows, as they are stored, have
-            so many ids. The others go on among themselves by their weights, until all have ended. To
-            know those rows, they are read once when batches are asked for, at most an epoch or two.
+            reader, whose rows are the first to have so many ids together with those before, the ends
+            that are added to rows for a model among them. A number for each dataset ends each by
+            itself: with the row by which its rows, as they are stored, have so many ids. The others go
+            on among themselves by their weights, until all have ended. To know those rows, they are
+            read once when batches are asked for, at most an epoch or two.
 
     Raises:
         InputError: there is no dataset, one differs from the others, or a weight or `stop` is wrong.

@@ -246,7 +246,7 @@ def _indexed(path: str) -> ShardFile:
 def _by_split(folder: str, files: Iterable[IndexedFile]) -> tuple[IndexedFile, ...]:
     """Returns files with their splits, in order, after checking that all shards of each are there."""
     groups: dict[str, list[IndexedFile]] = collections.defaultdict(list)
-    for file in sorted(files, key=lambda file: file.name):
+    for file in sorted(files, key=lambda file: (_shard_number(file.name), file.name)):
         groups[_group(file.name)].append(file)
     splits = collections.Counter(_split(group) for group in groups)
     shards: list[IndexedFile] = []
@@ -273,6 +273,12 @@ def _group(name: str) -> str:
     if plain == _ENDING.sub('', name):
         plain = _NUMBER.sub('', plain)
     return _ENDING.sub('', plain) or 'train'
+
+
+def _shard_number(name: str) -> int:
+    """Returns the number of a shard in its name, where zeros may be left out before it; else -1."""
+    number = _SHARD_NUMBER.search(_ENDING.sub('', name))
+    return int(number[1]) if number else -1
 
 
 def _split(group: str) -> str:

@@ -140,6 +140,7 @@ def test_a_vocabulary_gives_text_and_special_ids(folder, tmp_path):
         (['0001.tfrecord', '0002.tfrecord'], ['train', 'train']),
         (['a-train-0-of-1', 'b-train-0-of-1'], ['a-train', 'b-train']),
         (['records'], ['records']),
+        ([f'train-{number}-of-12' for number in range(12)], ['train'] * 12),
     ],
     ids=str,
 )
