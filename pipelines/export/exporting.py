@@ -170,7 +170,13 @@ def prove(
         ours = functools.partial(tokenizer.encode, add_special_tokens=False)
     lines = sample_lines(vocabulary)
     for line in lines:
-        expected, actual = theirs(line), ours(line)
+        try:
+            expected, actual = theirs(line), ours(line)
+        except Exception as error:  # likewise
+            raise InputError(
+                f'{line!r:.80} cannot be encoded ({error!s:.300}); give a vocabulary that has a token '
+                'for unknown text'
+            ) from error
         if expected != actual:
             raise InputError(
                 f'{target} would encode {line!r:.200} otherwise: as {expected!r:.200}, and here it is '

@@ -257,6 +257,17 @@ def test_a_difference_leaves_no_folder(capsys, monkeypatch, vocabularies, tokeni
     assert not [path for path in vocabularies.iterdir() if path.is_dir()]
 
 
+@pytest.mark.parametrize('target', ['huggingface', 'vocab.txt'])
+def test_a_line_that_cannot_be_encoded_leaves_no_folder(
+    capsys, vocabularies, tokenizers, transformers, target
+):
+    pieces = (vocabularies / 'vocab.txt').read_text()
+    (vocabularies / 'vocab.txt').write_text(pieces.replace('[UNK]', 'unknown'))
+    status, said = export(capsys, vocabularies, 'vocab.txt', target, '--scheme', 'wordpiece')
+    assert status == 2 and 'cannot be encoded' in said and 'a token for unknown text' in said
+    assert not (vocabularies / 'out').exists()
+
+
 def without_order(vocabularies):
     file = json.loads((vocabularies / 'tokenizer.json').read_bytes())
     merges = file['model']['merges']
