@@ -279,6 +279,18 @@ def of_file(name, scheme):
     return lambda vocabularies: scheme.parse((vocabularies / name).read_bytes(), name)
 
 
+def with_added_token(scheme, **flags):
+    """Returns what reads a vocabulary with an added token that is found in all text."""
+
+    def read(vocabularies):
+        file = json.loads((vocabularies / 'tokenizer.json').read_bytes())
+        id_ = len(file['model']['vocab'])
+        file['added_tokens'].append({'id': id_, 'content': '<x>', **flags})
+        return scheme.parse(json.dumps(file).encode(), 'x')
+
+    return read
+
+
 def of_parts(parts, left_out=''):
     found = learned(BpeRules(vocab_size=256))
     entries = {entry: id_ for id_, entry in enumerate(found.entries) if entry != left_out}
@@ -298,6 +310,8 @@ CODES = BpeScheme('subword-nmt')
         (BpeScheme(), of_file('tokenizer.json', BpeScheme()), 'vocab.txt'),
         (BpeScheme(), of_file('tokenizer.json', BpeScheme()), 'subword-nmt'),
         (BpeScheme(), without_order, 'tiktoken'),
+        (BpeScheme(), with_added_token(BpeScheme()), 'tiktoken'),
+        (BpeScheme(), of_parts(TokenizerParts.of(), left_out='a'), 'tiktoken'),
         (EXPRESSION, of_file('ranks.tiktoken', EXPRESSION), 'huggingface'),
         (
             CODES,
