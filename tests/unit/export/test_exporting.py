@@ -328,6 +328,7 @@ CODES = BpeScheme('subword-nmt')
         (BpeScheme(), of_parts(TokenizerParts(('gpt2',), False)), 'playground'),
         (BpeScheme(), of_parts(TokenizerParts.of(), left_out='a'), 'playground'),
         (EXPRESSION, of_file('ranks.tiktoken', EXPRESSION), 'playground'),
+        (PretrainedScheme(), with_added_token(PretrainedScheme(), lstrip=True), 'playground'),
     ],
 )
 def test_what_a_tool_cannot_hold(vocabularies, scheme, read, target):
