@@ -97,7 +97,8 @@ def _speed(comparison: Figures, contender: Figures) -> str:
 
 
 def _seconds(contender: Figures) -> str:
-    return contender['problem'] or tokbench.with_spread(contender['all_seconds'], ' s')
+    problem = re.sub('^missing: .*', 'not installed', contender['problem'] or '')
+    return problem or tokbench.with_spread(contender['all_seconds'], ' s')
 
 
 def _ratio(comparison: Figures) -> str:
@@ -197,9 +198,7 @@ def _ratios_to_tools(measured: Figures) -> list[tuple[str, str, float]]:
 def _summary(measured: Figures) -> str:
     return _paragraph(
         'Byte-level BPE with 32,768 entries: geometric means over three texts, with the range of '
-        f'{_rounds(measured)} ({measured["machine"]["processor"]}, {measured["date"]}). A tool that needs over '
-        '20 seconds for a text has read 20 MB of it. '
-        + _times_behind(measured, 'docs/benchmarks.md')
+        f'{_rounds(measured)}. ' + _times_behind(measured, 'docs/benchmarks.md')
     )
 
 
@@ -220,14 +219,20 @@ def _times_behind(measured: Figures, page: str = '') -> str:
     )
     if not (cells := measured['tokbench']):
         return sentence
-    cold, unseen, repeated = (times_behind(cells, 'one', speed) for speed in tokbench.SPEEDS)
-    sentence += (
-        f" With one document of 10 KiB a call ([tokbench's protocol]({page}#tokbenchs-protocol)), another "
-        f'library is faster for {cold} pairs of model and text with a new encoder, {unseen} with unseen text '
-        f'and {repeated} with repeated text'
+    unseen, cold, repeated = (
+        times_behind(cells, 'one', speed) for speed in ('unseen', 'cold', 'repeated')
     )
+    sentence += (
+        f' With one document a call, another library is faster for {unseen} [pairs of model and unseen '
+        f'text]({page}#tokbenchs-protocol)'
+    )
+    if page:
+        return f'{sentence}.'
+    sentence += f', {cold} with a new encoder and {repeated} with repeated text'
     if any(cell.get('cores') == 'all' for cell in cells):
-        sentence += f', and for {times_behind(cells, "all", "unseen")} with batches on all cores'
+        sentence += (
+            f'; on all cores, with unseen batches, for {times_behind(cells, "all", "unseen")}'
+        )
     return f'{sentence}.'
 
 

@@ -181,10 +181,10 @@ def test_every_figure_of_the_pages_has_rows_and_a_table(tmp_path):
     )
     assert re.search(r'faster\sin\s1\sof\s\d+\s\[comparisons\]', written[0])
     one_line = ' '.join(written[1].split())
-    counted = (
-        '0 of 1 pairs of model and text with a new encoder, 0 of 1 with unseen text and 1 of 1 with'
-    )
-    assert counted in one_line
+    counted = '0 of 1 [pairs of model and unseen text]({}#tokbenchs-protocol)'
+    others = ', 0 of 1 with a new encoder and 1 of 1 with repeated text.'
+    assert counted.format('') + others in one_line
+    assert counted.format('docs/benchmarks.md') + '.' in ' '.join(written[0].split())
     assert 'tokenizers 1.0.0rc3 | 0.5 s, 0.1 s | 10 | 10 | 11' in written[1]
     for text in written[1:]:
         assert '|  | one worker | two workers | two processes | kernels alone |' in text
