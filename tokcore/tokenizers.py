@@ -126,6 +126,10 @@ class BpeTokenizer(Tokenizer):
             self._find = finder(before if self._form else ())
         self._encoder = SharedEncoder(self.row_encoder)
 
+    def __getstate__(self) -> dict[str, object]:
+        # A copy makes its finder of offsets when it needs one.
+        return {name: value for name, value in vars(self).items() if name != '_offset_finder'}
+
     @classmethod
     def load(cls, path: str | os.PathLike, allow_special_tokens: bool = False) -> BpeTokenizer:
         """Reads a tokenizer.json, a vocab.json or merges.txt with the other next to it, or codes.

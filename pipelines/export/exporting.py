@@ -170,7 +170,13 @@ def prove(
         ours = functools.partial(tokenizer.encode, add_special_tokens=False)
     lines = sample_lines(vocabulary)
     for line in lines:
-        expected, actual = theirs(line), ours(line)
+        try:
+            expected, actual = theirs(line), ours(line)
+        except Exception as error:  # likewise
+            raise InputError(
+                f'{line!r:.80} cannot be encoded ({error!s:.300}); give a vocabulary that has a token '
+                'for unknown text'
+            ) from error
         if expected != actual:
             raise InputError(
                 f'{target} would encode {line!r:.200} otherwise: as {expected!r:.200}, and here it is '
@@ -313,6 +319,9 @@ def _tiktoken(scheme: Scheme, vocabulary: Vocabulary, name: str) -> Mapping[str,
         ranks, pattern = _ranks(vocabulary), vocabulary.parts.patterns[0]
     else:
         _refuse('tiktoken', 'it is not byte-level BPE of the scheme bpe, nor a file of ranks')
+    ordinary = [token.content for token in vocabulary.added if not token.special]
+    if ordinary:
+        _refuse('tiktoken', f'{ordinary[0]!r:.80} is found in any text, as no token of tiktoken is')
     special = {token.content: token.id for token in vocabulary.added}
     expressions: tuple[str, ...] = (pattern,)
     if pattern in PATTERNS:
@@ -359,6 +368,8 @@ def _ranks(vocabulary: BpeVocabulary) -> bytes:
     ids = vocabulary.entries
     if vocabulary.parts.form is not None or vocabulary.parts.add_prefix_space:
         _refuse('tiktoken', 'text is normalized or gets a space first, and tiktoken does not')
+    if not ids.keys() >= {*ALPHABET}:
+        _refuse('tiktoken', 'a byte has no entry, and tiktoken needs one for each')
     results = [ids[left + right] for left, right in vocabulary.merges]
     if any(second < first for first, second in zip(results, results[1:], strict=False)):
         _refuse('tiktoken', 'its merges are not in the order of ids, and tiktoken merges by ids')

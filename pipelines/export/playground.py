@@ -107,6 +107,9 @@ def _bpe(vocabulary: BpeVocabulary) -> dict[str, Any]:
     results = [ids[left + right] for left, right in vocabulary.merges]
     numbered = zip(results, [0, *results], vocabulary.merges)  # noqa: B905 - the last is one before none
     found = [token for token in vocabulary.added if not token.special]
+    for token in found:
+        if token.single_word or token.lstrip or token.rstrip:
+            _refuse(f'the page has no single_word, lstrip and rstrip, as {token.content!r:.80} has')
     for old, new in _IN_JAVASCRIPT.items():
         expressions = tuple(expression.replace(old, new) for expression in expressions)
     return {

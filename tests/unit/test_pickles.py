@@ -136,6 +136,8 @@ def test_a_copy_of_a_tokenizer_gives_the_same_ids(name, is_used):
     known = 'the cat sat' if name == 'word that stops' else TEXT
     if is_used:
         tokenizer.encode(known)
+        tokenizer.encode_batch([known, known])
+        tokenizer.encode_with_offsets(known)
     copy = copy_of(tokenizer)
     ids = tokenizer.encode(known)
     assert ids

@@ -309,10 +309,8 @@ class _Cleaned(dict):
 
     def __missing__(self, code: int) -> str | None:
         character = chr(code)
-        if (
-            character in WHITE_SPACE
-            and character in '\t\n\r'
-            or (character in WHITE_SPACE and unicodedata.category(character) != 'Cc')
+        if character in WHITE_SPACE and (
+            character in '\t\n\r' or unicodedata.category(character) != 'Cc'
         ):
             value: str | None = ' '
         elif code in (0, 0xFFFD) or category_in(8, character) in ('Cc', 'Cf', 'Co', 'Cs'):

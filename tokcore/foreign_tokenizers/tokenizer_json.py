@@ -54,6 +54,7 @@ from tokcore.text.regex_splits import (
     replacing,
 )
 from tokcore.text.unicode import CODE_POINTS
+from tokcore.wordpiece.vocabulary import WITHOUT_SPACE
 
 if typing.TYPE_CHECKING:
     from tokcore.encoding.kernels import Model
@@ -256,11 +257,7 @@ def _word_model(entries: Mapping[str, int], unk_token: object) -> Model:
 
 _BYTE = re.compile(r'<0x([0-9A-Fa-f]{2})>')
 
-_WITHOUT_SPACE = (
-    (' .', '.'), (' ?', '?'), (' !', '!'), (' ,', ','), (" ' ", "'"),
-    (" n't", "n't"), (" 'm", "'m"), (" do not", " don't"), (" 's", "'s"), (" 've", "'ve"),
-    (" 're", "'re"),
-)  # fmt: skip
+_WITHOUT_SPACE = (*WITHOUT_SPACE, (' do not', " don't"))
 
 
 def decoder_steps(part: Any, byte_level: bool, path: str, place: str) -> tuple[JoinTokens, ...]:

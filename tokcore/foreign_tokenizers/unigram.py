@@ -253,9 +253,7 @@ def _work(size: int, tokens: int, model: _UnigramState) -> _UnigramWork:
 
 
 def _text_masks() -> np.ndarray:
-    masks = np.zeros((_LONGEST_KEPT + 1, 8 * _TEXT_WORDS), np.uint8)
-    for size in range(len(masks)):
-        masks[size, :size] = 0xFF
+    masks = 0xFF * np.tri(_LONGEST_KEPT + 1, 8 * _TEXT_WORDS, -1, np.uint8)
     return read_only(masks.view(np.uint64))
 
 

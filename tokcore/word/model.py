@@ -29,13 +29,10 @@ def most_frequent_words(
     indices = np.flatnonzero(table.counts >= min_count)
     # Only words that can be among the most frequent ones are sorted.
     candidates = most + len(excluded)
-    if len(indices) > candidates:
+    if 0 < candidates < len(indices):
         counts = table.counts[indices]
-        if candidates:
-            cut = len(indices) - candidates
-            indices = indices[counts >= np.partition(counts, cut)[cut]]
-        else:
-            indices = indices[:0]
+        cut = len(indices) - candidates
+        indices = indices[counts >= np.partition(counts, cut)[cut]]
     frequent = table.pick(indices).sorted()
     by_count = frequent.pick(np.argsort(-frequent.counts, kind='stable'))
     words: list[str] = []

@@ -25,7 +25,7 @@ MAX_WORD_LENGTH = 100
 
 _SHOWN_UNKNOWN = '[UNK]'
 
-_WITHOUT_SPACE = (
+WITHOUT_SPACE = (
     (' .', '.'), (' ?', '?'), (' !', '!'), (' ,', ','), (" ' ", "'"),
     (" n't", "n't"), (" 'm", "'m"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re"),
 )  # fmt: skip
@@ -121,7 +121,7 @@ class WordPieceVocabulary:
         of encoding: ids do not record spaces, accents and capital letters.
         """
         text = ' '.join(self.pieces_of(ids)).replace(f' {self.joiner}', '').strip()
-        for spaced, joined in _WITHOUT_SPACE:
+        for spaced, joined in WITHOUT_SPACE:
             text = text.replace(spaced, joined)
         return text
 

@@ -257,6 +257,17 @@ def test_a_difference_leaves_no_folder(capsys, monkeypatch, vocabularies, tokeni
     assert not [path for path in vocabularies.iterdir() if path.is_dir()]
 
 
+@pytest.mark.parametrize('target', ['huggingface', 'vocab.txt'])
+def test_a_line_that_cannot_be_encoded_leaves_no_folder(
+    capsys, vocabularies, tokenizers, transformers, target
+):
+    pieces = (vocabularies / 'vocab.txt').read_text()
+    (vocabularies / 'vocab.txt').write_text(pieces.replace('[UNK]', 'unknown'))
+    status, said = export(capsys, vocabularies, 'vocab.txt', target, '--scheme', 'wordpiece')
+    assert status == 2 and 'cannot be encoded' in said and 'a token for unknown text' in said
+    assert not (vocabularies / 'out').exists()
+
+
 def without_order(vocabularies):
     file = json.loads((vocabularies / 'tokenizer.json').read_bytes())
     merges = file['model']['merges']
@@ -266,6 +277,18 @@ def without_order(vocabularies):
 
 def of_file(name, scheme):
     return lambda vocabularies: scheme.parse((vocabularies / name).read_bytes(), name)
+
+
+def with_added_token(scheme, **flags):
+    """Returns what reads a vocabulary with an added token that is found in all text."""
+
+    def read(vocabularies):
+        file = json.loads((vocabularies / 'tokenizer.json').read_bytes())
+        id_ = len(file['model']['vocab'])
+        file['added_tokens'].append({'id': id_, 'content': '<x>', **flags})
+        return scheme.parse(json.dumps(file).encode(), 'x')
+
+    return read
 
 
 def of_parts(parts, left_out=''):
@@ -287,6 +310,8 @@ CODES = BpeScheme('subword-nmt')
         (BpeScheme(), of_file('tokenizer.json', BpeScheme()), 'vocab.txt'),
         (BpeScheme(), of_file('tokenizer.json', BpeScheme()), 'subword-nmt'),
         (BpeScheme(), without_order, 'tiktoken'),
+        (BpeScheme(), with_added_token(BpeScheme()), 'tiktoken'),
+        (BpeScheme(), of_parts(TokenizerParts.of(), left_out='a'), 'tiktoken'),
         (EXPRESSION, of_file('ranks.tiktoken', EXPRESSION), 'huggingface'),
         (
             CODES,
@@ -303,6 +328,7 @@ CODES = BpeScheme('subword-nmt')
         (BpeScheme(), of_parts(TokenizerParts(('gpt2',), False)), 'playground'),
         (BpeScheme(), of_parts(TokenizerParts.of(), left_out='a'), 'playground'),
         (EXPRESSION, of_file('ranks.tiktoken', EXPRESSION), 'playground'),
+        (PretrainedScheme(), with_added_token(PretrainedScheme(), lstrip=True), 'playground'),
     ],
 )
 def test_what_a_tool_cannot_hold(vocabularies, scheme, read, target):
