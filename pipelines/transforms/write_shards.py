@@ -139,7 +139,8 @@ def _write_bucket(
     shard = bucket // layout.buckets_per_shard
     name = shards.file_name(number, shard)
     if layout.buckets_per_shard > 1:
-        name = f'bucket-{number}-{bucket:08d}'
+        # Other datasets and splits may have buckets in the folder, also those of other pipelines.
+        name = f'bucket-{bucket:08d}-{shards.name}-{layout.split}'
     rows = sort_rows([FramedRows.from_bytes(part) for part in parts])
     with SummedFile(shards.folder, name) as file:
         file.write(rows.records)

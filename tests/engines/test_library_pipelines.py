@@ -10,6 +10,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from jobs import succeed
 
 from pipelines import CountTokens, EncodeBlocks, LearnVocabulary, ReadCorpus, WriteShards
+from pipelines.transforms import encode_blocks
 from tokcore import find_scheme
 from tokcore.errors import InputError
 from tokcore.records.tfrecord import parse_features, read_records
@@ -148,6 +149,25 @@ def encoded(read, encode, folder):
         running | read | encode | WriteShards('cats', folder)
     [shard] = folder.iterdir()
     return shard.read_bytes()
+
+
+def test_shards_of_many_buckets_may_share_a_folder(corpus, tmp_path, monkeypatch):
+    jobs = [('en', 'train', 'cats'), ('de', 'dev', 'cats'), ('de', 'train', 'mats')]
+    for folder, bucket_bytes in [('one', 16 << 20), ('many', 50)]:
+        monkeypatch.setattr(encode_blocks, '_BUCKET_BYTES', bucket_bytes)
+        with pipeline() as running:
+            for language, split, name in jobs:
+                (
+                    running
+                    | f'Read{name}{split}' >> ReadCorpus(corpus / f'a.{language}', split=split)
+                    | f'Encode{name}{split}' >> EncodeBlocks(scheme='byte', shards=1)
+                    | f'Write{name}{split}' >> WriteShards(name, tmp_path / folder)
+                )
+    for _, split, name in jobs:
+        shard = f'{name}-{split}-00000-of-00001'
+        expected = (tmp_path / 'one' / shard).read_bytes()
+        assert len(list(read_records(expected, shard))) == len(PAIRS)
+        assert (tmp_path / 'many' / shard).read_bytes() == expected
 
 
 def test_a_vocabulary_that_exists_encodes_each_side(corpus, tmp_path):
