@@ -168,7 +168,8 @@ def _join_buckets(
         with IndexFile(shards.folder, written.name, parts[0].sizes.shape[1] - 1) as index:
             for part in parts:
                 index.add(part)
-            yield index.end(written)
+            written_index = index.end(written)
+        yield written_index
 
 
 class IndexFile(SummedFile):

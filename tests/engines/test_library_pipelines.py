@@ -170,6 +170,18 @@ def test_shards_of_many_buckets_may_share_a_folder(corpus, tmp_path, monkeypatch
         assert (tmp_path / 'many' / shard).read_bytes() == expected
 
 
+def test_what_write_shards_returns_has_been_written(corpus, tmp_path):
+    with pipeline() as running:
+        written = (
+            running
+            | ReadCorpus(corpus / 'a.en')
+            | EncodeBlocks(scheme='byte', shards=2)
+            | WriteShards('cats', tmp_path, index=True)
+        )
+        sizes = written | beam.Map(lambda file: (tmp_path / file.name).stat().st_size - file.bytes)
+        assert_that(sizes, equal_to([0] * 4))
+
+
 def test_a_vocabulary_that_exists_encodes_each_side(corpus, tmp_path):
     for language in ('en', 'de'):
         succeed('vocab', '--text', corpus / f'a.{language}', '--vocab-size', 60, '--output',
