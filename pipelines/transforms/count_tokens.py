@@ -30,7 +30,7 @@ from pipelines.engines.pool import (
     with_output_types,
 )
 from pipelines.files import filesystem
-from pipelines.transforms.read import splits_of
+from pipelines.transforms.read import checked_output, splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, WrittenFile, tagged_stats
 from tokcore.corpus.block_batches import Batch, BlockBatches
 from tokcore.corpus.corpus import Block, OnError, Split
@@ -475,9 +475,21 @@ class WriteCounts(beam.PTransform):
     scheme: str | Scheme = DEFAULT_SCHEME
 
     def __post_init__(self):
+        if isinstance(self.folders, (str, os.PathLike)):
+            raise TypeError(
+                f'WriteCounts: folders is {str(self.folders)!r}; give a list, with a folder for each '
+                'group'
+            )
+        self.folders = [checked_output(folder, str, 'WriteCounts') for folder in self.folders]
         self.scheme = find_scheme(self.scheme)
 
     def expand(self, key_to_table: beam.PCollection) -> beam.PCollection:
+        groups = getattr(key_to_table, 'groups', ())
+        if len(self.folders) < len(groups):
+            raise InputError(
+                f'CountTokens counts {len(groups)} groups, and WriteCounts has folders for '
+                f'{len(self.folders)}; give one for each group'
+            )
         rules = find_scheme(self.scheme).rules
         write = functools.partial(_write_partition, tuple(self.folders), rules)
         return key_to_table | 'Write' >> ThreadedMap(write, self.workers)  # WrittenCounts

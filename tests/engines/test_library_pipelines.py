@@ -9,7 +9,14 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 from jobs import succeed
 
-from pipelines import CountTokens, EncodeBlocks, LearnVocabulary, ReadCorpus, WriteShards
+from pipelines import (
+    CountTokens,
+    EncodeBlocks,
+    LearnVocabulary,
+    ReadCorpus,
+    WriteCounts,
+    WriteShards,
+)
 from pipelines.transforms import encode_blocks
 from tokcore import find_scheme
 from tokcore.errors import InputError
@@ -182,6 +189,16 @@ def test_what_write_shards_returns_has_been_written(corpus, tmp_path):
         assert_that(sizes, equal_to([0] * 4))
 
 
+def test_counts_are_written_where_the_driver_is(corpus, tmp_path, monkeypatch):
+    (tmp_path / 'elsewhere').mkdir()
+    monkeypatch.chdir(tmp_path)
+    write = WriteCounts(['counts'])
+    monkeypatch.chdir('elsewhere')
+    with pipeline() as running:
+        (running | ReadCorpus(corpus / 'a.en') | CountTokens())['tables'] | write
+    assert [path.name for path in tmp_path.iterdir() if any(path.iterdir())] == ['counts']
+
+
 def test_a_vocabulary_that_exists_encodes_each_side(corpus, tmp_path):
     for language in ('en', 'de'):
         succeed('vocab', '--text', corpus / f'a.{language}', '--vocab-size', 60, '--output',
@@ -246,6 +263,7 @@ def test_a_folder_encodes_as_the_command_does(tmp_path):
         (lambda: EncodeBlocks('a.en', 'byte'), InputError, 'no vocabulary files'),
         (lambda: EncodeBlocks('a.en'), InputError, 'a.en'),
         (lambda: WriteShards('a/b', 'x'), InputError, 'file name'),
+        (lambda: WriteCounts('counts'), TypeError, "'counts'; give a list"),
     ],
 )  # fmt: skip
 def test_mistakes_are_told_when_a_transform_is_made(corpus, monkeypatch, make, error, reason):
@@ -267,6 +285,10 @@ def test_mistakes_of_a_pipeline_are_told_when_it_is_made(corpus, tmp_path):
         pipeline() | ReadCorpus(corpus / 'a.en') | beam.Filter(bool) | CountTokens()
     with pytest.raises(TypeError, match='give layout='):
         pipeline() | beam.Create([]) | WriteShards('x', tmp_path)
+    pairs = pipeline() | ReadCorpus(corpus / 'a.en', corpus / 'a.de')
+    by_side = pairs | CountTokens(groups=((0,), (1,)))
+    with pytest.raises(InputError, match='2 groups, and WriteCounts has folders for 1'):
+        by_side['tables'] | WriteCounts([tmp_path])
     with pytest.raises(InputError, match='give one for each'):
         encoding = EncodeBlocks(scheme='byte')
         encoding._paths = {'inputs': ''}
