@@ -160,6 +160,7 @@ def splits_of(
 
     Raises:
         TypeError: neither; `call` is the name of the transform.
+        InputError: files of one split have the same file index, so that rows have no file of their own.
     """
     splits = getattr(elements, 'splits', None) if asked is None else asked
     if splits is None:
@@ -167,6 +168,14 @@ def splits_of(
             f'{call} is not applied to the output of ReadCorpus itself, which says of what corpus '
             'the blocks are; give splits=, the `splits` of each ReadCorpus, added up'
         )
+    ends: dict[str, int] = {}
+    for split in splits:
+        if split.first_file_index < ends.get(split.name, 0):
+            raise InputError(
+                f'{call}: several ReadCorpus read the split {split.name}, so the rows of one would be '
+                'taken for those of another; give one ReadCorpus all paths, or each another split='
+            )
+        ends[split.name] = split.file_indexes.stop
     return tuple(splits)
 
 

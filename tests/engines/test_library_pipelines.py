@@ -1,5 +1,6 @@
 """The transforms in a user's own pipeline: each scheme, each format, and what is refused at once."""
 
+import functools
 import json
 
 import apache_beam as beam
@@ -283,6 +284,10 @@ def test_mistakes_of_a_pipeline_are_told_when_it_is_made(corpus, tmp_path):
         counted | 'Other' >> LearnVocabulary(scheme, group=1, **learning)
     with pytest.raises(TypeError, match='give splits='):
         pipeline() | ReadCorpus(corpus / 'a.en') | beam.Filter(bool) | CountTokens()
+    other = ReadCorpus(corpus / 'a.de', clean='length:3:100:tokens')
+    for transform in (CountTokens, functools.partial(EncodeBlocks, scheme='byte')):
+        with pytest.raises(InputError, match='several ReadCorpus read the split train'):
+            pipeline() | beam.Create([]) | transform(splits=read.splits + other.splits)
     with pytest.raises(TypeError, match='give layout='):
         pipeline() | beam.Create([]) | WriteShards('x', tmp_path)
     pairs = pipeline() | ReadCorpus(corpus / 'a.en', corpus / 'a.de')
