@@ -30,7 +30,7 @@ from pipelines.engines.pool import (
     with_output_types,
 )
 from pipelines.files import filesystem
-from pipelines.transforms.read import checked_output, splits_of
+from pipelines.transforms.read import check_sides, checked_output, splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, WrittenFile, tagged_stats
 from tokcore.corpus.block_batches import Batch, BlockBatches
 from tokcore.corpus.corpus import Block, OnError, Split
@@ -150,6 +150,8 @@ class CountTokens(beam.PTransform):
     def expand(self, blocks: beam.PCollection):  # Beam warns of a hint that is a dictionary
         splits = splits_of(blocks, self.splits, 'CountTokens')
         groups = self.groups or (tuple(range(len(splits[0].format.sides))),)
+        sides = frozenset(side for sides in groups for side in sides)
+        check_sides(sides, splits, 'CountTokens')
         counting = beam.ParDo(_CountBlocksFn(self, groups, splits))
         outputs = blocks | 'CountBlocks' >> counting.with_outputs(STATS, REJECTED, main=TABLES)
         key_to_table = (
@@ -158,7 +160,6 @@ class CountTokens(beam.PTransform):
             | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, TokenTable)
         )
         key_to_table.scheme, key_to_table.groups = self.scheme, groups  # for `LearnVocabulary`
-        sides = frozenset(side for sides in groups for side in sides)
         key_to_table.corpus_end = CorpusEnd(
             self.scheme, splits, filesystem.open_binary, sides=sides, sample=self.sample
         )

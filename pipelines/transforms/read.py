@@ -179,6 +179,17 @@ def splits_of(
     return tuple(splits)
 
 
+def check_sides(sides: Iterable[int], splits: Sequence[Split], call: str) -> None:
+    """Raises InputError if the rows of a split do not have some of the sides."""
+    for split, side in itertools.product(splits, sides):
+        names = split.format.sides
+        if not 0 <= side < len(names):
+            raise InputError(
+                f'{call} takes side {side}, and rows of {split.name} have the sides '
+                f'{" and ".join(f"{number} ({name})" for number, name in enumerate(names))}; give those'
+            )
+
+
 def checked_output(path: Path, kind: Callable[[str], str], call: str) -> str:
     """Returns an absolute path to write to; raises InputError if it cannot be one of this kind."""
     try:

@@ -13,13 +13,15 @@ from jobs import succeed
 from pipelines import (
     CountTokens,
     EncodeBlocks,
+    EncodedFeature,
     LearnVocabulary,
     ReadCorpus,
+    SplitShards,
     WriteCounts,
     WriteShards,
 )
 from pipelines.transforms import encode_blocks
-from tokcore import find_scheme
+from tokcore import Feature, find_scheme
 from tokcore.errors import InputError
 from tokcore.records.tfrecord import parse_features, read_records
 
@@ -288,6 +290,18 @@ def test_mistakes_of_a_pipeline_are_told_when_it_is_made(corpus, tmp_path):
     for transform in (CountTokens, functools.partial(EncodeBlocks, scheme='byte')):
         with pytest.raises(InputError, match='several ReadCorpus read the split train'):
             pipeline() | beam.Create([]) | transform(splits=read.splits + other.splits)
+    for groups in (((0, 1),), ((0,), (-1,))):
+        with pytest.raises(
+            InputError, match=r'CountTokens takes side -?1, .*the sides 0 \(targets\)'
+        ):
+            pipeline() | ReadCorpus(corpus / 'a.en') | CountTokens(groups=groups)
+    features = [EncodedFeature(Feature('inputs', 1), '')]
+    with pytest.raises(InputError, match='EncodeBlocks takes side 1'):
+        pipeline() | ReadCorpus(corpus / 'a.en') | EncodeBlocks(scheme='byte', features=features)
+    layout = [SplitShards('train', 1, 1)]
+    with pytest.raises(InputError, match='layout of EncodeBlocks has no dev'):
+        encoding = EncodeBlocks(scheme='byte', layout=layout)
+        pipeline() | ReadCorpus(corpus / 'a.en', split='dev') | encoding
     with pytest.raises(TypeError, match='give layout='):
         pipeline() | beam.Create([]) | WriteShards('x', tmp_path)
     pairs = pipeline() | ReadCorpus(corpus / 'a.en', corpus / 'a.de')
