@@ -144,7 +144,9 @@ class ReadCorpus(beam.PTransform):
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
         reading = ReadBlocks(self._items, self._item_bytes, self._max_line_bytes)
-        return of_splits(root | 'ReadBlocks' >> reading, self.splits)
+        blocks = of_splits(root | 'ReadBlocks' >> reading, self.splits)
+        blocks.max_line_bytes = self._max_line_bytes  # for the end of the corpus
+        return blocks
 
 
 def of_splits(elements: beam.PCollection, splits: Sequence[Split]) -> beam.PCollection:

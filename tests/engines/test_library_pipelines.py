@@ -314,6 +314,15 @@ def test_mistakes_of_a_pipeline_are_told_when_it_is_made(corpus, tmp_path):
         pipeline() | ReadCorpus(corpus / 'a.en', corpus / 'a.de') | encoding
 
 
+def test_the_end_of_a_corpus_is_the_last_line_that_was_counted(tmp_path):
+    (tmp_path / 'a').write_text('the cat\n' + 'mat ' * 300 + '\n')
+    for limit, last in [(1_000, 'cat'), (2_000, 'mat')]:
+        read = ReadCorpus(tmp_path / 'a', max_line_bytes=limit)
+        counted = pipeline() | read | CountTokens('unigram', on_error='skip')
+        [token] = counted['tables'].corpus_end.last_tokens(1, (0,))
+        assert token.decode().strip('▁\0') == last
+
+
 def test_an_empty_corpus_is_an_error_of_the_learner(tmp_path):
     (tmp_path / 'a').write_text('\n\n')
     with pytest.raises(Exception, match='nothing to learn from'), pipeline() as running:  # noqa: B017
