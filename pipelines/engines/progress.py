@@ -192,11 +192,12 @@ def track_work(stage: str, work: str, total: int | None, unit: str = BYTES) -> I
         total: the amount that there is; None if `set_total` will be called.
         unit: as `WorkDone` has it.
     """
-    _tracked[work] = _Work(stage, work, total, unit)
+    tracked = _tracked[work] = _Work(stage, work, total, unit)
     try:
         yield
     finally:
-        del _tracked[work]
+        if _tracked.get(work) is tracked:  # and not the work of another thread
+            del _tracked[work]
 
 
 def set_total(work: str, total: int) -> None:

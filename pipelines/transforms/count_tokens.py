@@ -30,10 +30,10 @@ from pipelines.engines.pool import (
     with_output_types,
 )
 from pipelines.files import filesystem
-from pipelines.transforms.read import splits_of
+from pipelines.transforms.read import check_sides, checked_output, splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, WrittenFile, tagged_stats
 from tokcore.corpus.block_batches import Batch, BlockBatches
-from tokcore.corpus.corpus import Block, OnError, Split
+from tokcore.corpus.corpus import MAX_LINE_BYTES, Block, OnError, Split
 from tokcore.corpus.stats import BlockStats, reject_error
 from tokcore.counts.sampling import RowSample, rows_to_count
 from tokcore.counts.tables import (
@@ -150,6 +150,8 @@ class CountTokens(beam.PTransform):
     def expand(self, blocks: beam.PCollection):  # Beam warns of a hint that is a dictionary
         splits = splits_of(blocks, self.splits, 'CountTokens')
         groups = self.groups or (tuple(range(len(splits[0].format.sides))),)
+        sides = frozenset(side for sides in groups for side in sides)
+        check_sides(sides, splits, 'CountTokens')
         counting = beam.ParDo(_CountBlocksFn(self, groups, splits))
         outputs = blocks | 'CountBlocks' >> counting.with_outputs(STATS, REJECTED, main=TABLES)
         key_to_table = (
@@ -158,10 +160,10 @@ class CountTokens(beam.PTransform):
             | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (key, TokenTable)
         )
         key_to_table.scheme, key_to_table.groups = self.scheme, groups  # for `LearnVocabulary`
-        sides = frozenset(side for sides in groups for side in sides)
         key_to_table.corpus_end = CorpusEnd(
-            self.scheme, splits, filesystem.open_binary, sides=sides, sample=self.sample
-        )
+            self.scheme, splits, filesystem.open_binary, sides=sides, sample=self.sample,
+            max_line_bytes=getattr(blocks, 'max_line_bytes', MAX_LINE_BYTES),
+        )  # fmt: skip
         return {TABLES: key_to_table, STATS: outputs[STATS], REJECTED: outputs[REJECTED]}
 
 
@@ -480,9 +482,21 @@ class WriteCounts(beam.PTransform):
     scheme: str | Scheme = DEFAULT_SCHEME
 
     def __post_init__(self):
+        if isinstance(self.folders, (str, os.PathLike)):
+            raise TypeError(
+                f'WriteCounts: folders is {str(self.folders)!r}; give a list, with a folder for each '
+                'group'
+            )
+        self.folders = [checked_output(folder, str, 'WriteCounts') for folder in self.folders]
         self.scheme = find_scheme(self.scheme)
 
     def expand(self, key_to_table: beam.PCollection) -> beam.PCollection:
+        groups = getattr(key_to_table, 'groups', ())
+        if len(self.folders) < len(groups):
+            raise InputError(
+                f'CountTokens counts {len(groups)} groups, and WriteCounts has folders for '
+                f'{len(self.folders)}; give one for each group'
+            )
         rules = find_scheme(self.scheme).rules
         write = functools.partial(_write_partition, tuple(self.folders), rules)
         return key_to_table | 'Write' >> ThreadedMap(write, self.workers)  # WrittenCounts

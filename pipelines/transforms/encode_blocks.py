@@ -17,7 +17,7 @@ from apache_beam.utils.shared import Shared
 from pipelines.engines.pool import OrderedPool, in_global_window, with_output_types
 from pipelines.files import filesystem
 from pipelines.files.vocabulary_files import find_vocabulary
-from pipelines.transforms.read import Path, splits_of
+from pipelines.transforms.read import Path, check_sides, splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, tagged_stats
 from tokcore.corpus.block_batches import Batch, BlockBatches
 from tokcore.corpus.corpus import Block, OnError, Split
@@ -224,8 +224,16 @@ class EncodeBlocks(beam.PTransform):
     def expand(self, blocks: beam.PCollection):  # Beam warns of a hint that is a dictionary
         splits = splits_of(blocks, self.splits, 'EncodeBlocks')
         layout = self.layout or planned_layout(splits, self.shards)
+        features = tuple(self.features or self._features_of(splits[0].format.sides))
+        check_sides([encoded.feature.side for encoded in features], splits, 'EncodeBlocks')
+        missing = {split.name for split in splits} - {shards.split for shards in layout}
+        if missing:
+            raise InputError(
+                f'the layout of EncodeBlocks has no {min(missing)}, which is a split of the corpus; give '
+                'SplitShards for each'
+            )
         encoder = BlockEncoder(
-            tuple(self.features or self._features_of(splits[0].format.sides)),
+            features,
             tuple(splits),
             self.seed,
             self.on_error,

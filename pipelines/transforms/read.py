@@ -144,7 +144,9 @@ class ReadCorpus(beam.PTransform):
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
         reading = ReadBlocks(self._items, self._item_bytes, self._max_line_bytes)
-        return of_splits(root | 'ReadBlocks' >> reading, self.splits)
+        blocks = of_splits(root | 'ReadBlocks' >> reading, self.splits)
+        blocks.max_line_bytes = self._max_line_bytes  # for the end of the corpus
+        return blocks
 
 
 def of_splits(elements: beam.PCollection, splits: Sequence[Split]) -> beam.PCollection:
@@ -160,6 +162,7 @@ def splits_of(
 
     Raises:
         TypeError: neither; `call` is the name of the transform.
+        InputError: files of one split have the same file index, so that rows have no file of their own.
     """
     splits = getattr(elements, 'splits', None) if asked is None else asked
     if splits is None:
@@ -167,7 +170,26 @@ def splits_of(
             f'{call} is not applied to the output of ReadCorpus itself, which says of what corpus '
             'the blocks are; give splits=, the `splits` of each ReadCorpus, added up'
         )
+    ends: dict[str, int] = {}
+    for split in splits:
+        if split.first_file_index < ends.get(split.name, 0):
+            raise InputError(
+                f'{call}: several ReadCorpus read the split {split.name}, so the rows of one would be '
+                'taken for those of another; give one ReadCorpus all paths, or each another split='
+            )
+        ends[split.name] = split.file_indexes.stop
     return tuple(splits)
+
+
+def check_sides(sides: Iterable[int], splits: Sequence[Split], call: str) -> None:
+    """Raises InputError if the rows of a split do not have some of the sides."""
+    for split, side in itertools.product(splits, sides):
+        names = split.format.sides
+        if not 0 <= side < len(names):
+            raise InputError(
+                f'{call} takes side {side}, and rows of {split.name} have the sides '
+                f'{" and ".join(f"{number} ({name})" for number, name in enumerate(names))}; give those'
+            )
 
 
 def checked_output(path: Path, kind: Callable[[str], str], call: str) -> str:

@@ -140,7 +140,8 @@ def _write_bucket(
     shard = bucket // layout.buckets_per_shard
     name = shards.file_name(number, shard)
     if layout.buckets_per_shard > 1:
-        name = f'bucket-{number}-{bucket:08d}'
+        # Other datasets and splits may have buckets in the folder, also those of other pipelines.
+        name = f'bucket-{bucket:08d}-{shards.name}-{layout.split}'
     rows = sort_rows([FramedRows.from_bytes(part) for part in parts])
     with SummedFile(shards.folder, name) as file:
         file.write(rows.records)
@@ -168,7 +169,8 @@ def _join_buckets(
         with IndexFile(shards.folder, written.name, parts[0].sizes.shape[1] - 1) as index:
             for part in parts:
                 index.add(part)
-            yield index.end(written)
+            written_index = index.end(written)
+        yield written_index
 
 
 class IndexFile(SummedFile):

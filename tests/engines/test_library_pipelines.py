@@ -1,5 +1,6 @@
 """The transforms in a user's own pipeline: each scheme, each format, and what is refused at once."""
 
+import functools
 import json
 
 import apache_beam as beam
@@ -9,8 +10,18 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 from jobs import succeed
 
-from pipelines import CountTokens, EncodeBlocks, LearnVocabulary, ReadCorpus, WriteShards
-from tokcore import find_scheme, open_dataset
+from pipelines import (
+    CountTokens,
+    EncodeBlocks,
+    EncodedFeature,
+    LearnVocabulary,
+    ReadCorpus,
+    SplitShards,
+    WriteCounts,
+    WriteShards,
+)
+from pipelines.transforms import encode_blocks
+from tokcore import Feature, find_scheme, open_dataset
 from tokcore.errors import InputError
 from tokcore.records.tfrecord import parse_features, read_records
 
@@ -150,6 +161,47 @@ def encoded(read, encode, folder):
     return shard.read_bytes()
 
 
+def test_shards_of_many_buckets_may_share_a_folder(corpus, tmp_path, monkeypatch):
+    jobs = [('en', 'train', 'cats'), ('de', 'dev', 'cats'), ('de', 'train', 'mats')]
+    for folder, bucket_bytes in [('one', 16 << 20), ('many', 50)]:
+        monkeypatch.setattr(encode_blocks, '_BUCKET_BYTES', bucket_bytes)
+        with pipeline() as running:
+            for language, split, name in jobs:
+                (
+                    running
+                    | f'Read{name}{split}' >> ReadCorpus(corpus / f'a.{language}', split=split)
+                    | f'Encode{name}{split}' >> EncodeBlocks(scheme='byte', shards=1)
+                    | f'Write{name}{split}' >> WriteShards(name, tmp_path / folder)
+                )
+    for _, split, name in jobs:
+        shard = f'{name}-{split}-00000-of-00001'
+        expected = (tmp_path / 'one' / shard).read_bytes()
+        assert len(list(read_records(expected, shard))) == len(PAIRS)
+        assert (tmp_path / 'many' / shard).read_bytes() == expected
+
+
+def test_what_write_shards_returns_has_been_written(corpus, tmp_path):
+    with pipeline() as running:
+        written = (
+            running
+            | ReadCorpus(corpus / 'a.en')
+            | EncodeBlocks(scheme='byte', shards=2)
+            | WriteShards('cats', tmp_path, index=True)
+        )
+        sizes = written | beam.Map(lambda file: (tmp_path / file.name).stat().st_size - file.bytes)
+        assert_that(sizes, equal_to([0] * 4))
+
+
+def test_counts_are_written_where_the_driver_is(corpus, tmp_path, monkeypatch):
+    (tmp_path / 'elsewhere').mkdir()
+    monkeypatch.chdir(tmp_path)
+    write = WriteCounts(['counts'])
+    monkeypatch.chdir('elsewhere')
+    with pipeline() as running:
+        (running | ReadCorpus(corpus / 'a.en') | CountTokens())['tables'] | write
+    assert [path.name for path in tmp_path.iterdir() if any(path.iterdir())] == ['counts']
+
+
 def test_a_vocabulary_that_exists_encodes_each_side(corpus, tmp_path):
     for language in ('en', 'de'):
         succeed('vocab', '--text', corpus / f'a.{language}', '--vocab-size', 60, '--output',
@@ -248,6 +300,7 @@ def test_folders_of_two_sides_state_the_same_options(tmp_path):
         (lambda: EncodeBlocks('a.en', 'byte'), InputError, 'no vocabulary files'),
         (lambda: EncodeBlocks('a.en'), InputError, 'a.en'),
         (lambda: WriteShards('a/b', 'x'), InputError, 'file name'),
+        (lambda: WriteCounts('counts'), TypeError, "'counts'; give a list"),
     ],
 )  # fmt: skip
 def test_mistakes_are_told_when_a_transform_is_made(corpus, monkeypatch, make, error, reason):
@@ -267,12 +320,41 @@ def test_mistakes_of_a_pipeline_are_told_when_it_is_made(corpus, tmp_path):
         counted | 'Other' >> LearnVocabulary(scheme, group=1, **learning)
     with pytest.raises(TypeError, match='give splits='):
         pipeline() | ReadCorpus(corpus / 'a.en') | beam.Filter(bool) | CountTokens()
+    other = ReadCorpus(corpus / 'a.de', clean='length:3:100:tokens')
+    for transform in (CountTokens, functools.partial(EncodeBlocks, scheme='byte')):
+        with pytest.raises(InputError, match='several ReadCorpus read the split train'):
+            pipeline() | beam.Create([]) | transform(splits=read.splits + other.splits)
+    for groups in (((0, 1),), ((0,), (-1,))):
+        with pytest.raises(
+            InputError, match=r'CountTokens takes side -?1, .*the sides 0 \(targets\)'
+        ):
+            pipeline() | ReadCorpus(corpus / 'a.en') | CountTokens(groups=groups)
+    features = [EncodedFeature(Feature('inputs', 1), '')]
+    with pytest.raises(InputError, match='EncodeBlocks takes side 1'):
+        pipeline() | ReadCorpus(corpus / 'a.en') | EncodeBlocks(scheme='byte', features=features)
+    layout = [SplitShards('train', 1, 1)]
+    with pytest.raises(InputError, match='layout of EncodeBlocks has no dev'):
+        encoding = EncodeBlocks(scheme='byte', layout=layout)
+        pipeline() | ReadCorpus(corpus / 'a.en', split='dev') | encoding
     with pytest.raises(TypeError, match='give layout='):
         pipeline() | beam.Create([]) | WriteShards('x', tmp_path)
+    pairs = pipeline() | ReadCorpus(corpus / 'a.en', corpus / 'a.de')
+    by_side = pairs | CountTokens(groups=((0,), (1,)))
+    with pytest.raises(InputError, match='2 groups, and WriteCounts has folders for 1'):
+        by_side['tables'] | WriteCounts([tmp_path])
     with pytest.raises(InputError, match='give one for each'):
         encoding = EncodeBlocks(scheme='byte')
         encoding._paths = {'inputs': ''}
         pipeline() | ReadCorpus(corpus / 'a.en', corpus / 'a.de') | encoding
+
+
+def test_the_end_of_a_corpus_is_the_last_line_that_was_counted(tmp_path):
+    (tmp_path / 'a').write_text('the cat\n' + 'mat ' * 300 + '\n')
+    for limit, last in [(1_000, 'cat'), (2_000, 'mat')]:
+        read = ReadCorpus(tmp_path / 'a', max_line_bytes=limit)
+        counted = pipeline() | read | CountTokens('unigram', on_error='skip')
+        [token] = counted['tables'].corpus_end.last_tokens(1, (0,))
+        assert token.decode().strip('▁\0') == last
 
 
 def test_an_empty_corpus_is_an_error_of_the_learner(tmp_path):

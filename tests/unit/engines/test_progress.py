@@ -1,5 +1,6 @@
 """Progress events of a running job: which listener gets which, and how work is counted."""
 
+import contextlib
 import threading
 
 import pytest
@@ -79,3 +80,13 @@ def test_threads_lose_no_work_and_send_it_in_order(events):
         for thread in threads:
             thread.join()
     assert [event.done for event in events] == list(range(0, 12_001, 3))
+
+
+def test_work_that_overlaps_other_work_of_its_name_ends_alone():
+    first, second = (track_work(stage, 'reading', 10) for stage in ('count', 'encode'))
+    events = []
+    with listening(events.append), contextlib.ExitStack() as rest:
+        with first:
+            rest.enter_context(second)
+        advance('reading', 10)
+    assert events[-1] == WorkDone('encode', 'reading', 10, 10, 'B')
