@@ -37,6 +37,10 @@ def test_epochs_are_those_of_batches(told, dataset_folder):
     assert told['alone'][0] != told['alone'][1]
 
 
+def test_batches_without_end_begin_with_another_epoch_in_each_iteration(told, dataset_folder):
+    assert told['without end'] == [targets(dataset_folder, first_epoch=n)[:3] for n in range(3)]
+
+
 def test_labels_are_what_pytorchs_loss_takes(told, dataset_folder):
     found = told['for a model']
     asked = {'tokens_per_batch': 256, 'seed': 3, 'for_model': 'seq2seq'}

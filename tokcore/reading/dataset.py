@@ -542,7 +542,7 @@ class Dataset:
         options = _options(length, arguments)
 
         def iteration(number: int) -> BatchIterator:
-            first = options.first_epoch + number * (options.epochs or 0)
+            first = options.first_epoch + number * (options.epochs or 1)
             return self._batches(split, dataclasses.replace(options, first_epoch=first))
 
         return as_tensorflow(iteration)

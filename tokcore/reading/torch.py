@@ -58,7 +58,7 @@ class TorchBatches(torch.utils.data.IterableDataset):
         state, self._loaded = self._loaded, None
         with _errors_of_workers():
             if state is None:
-                first_epoch = options.first_epoch + number * (options.epochs or 0)
+                first_epoch = options.first_epoch + number * (options.epochs or 1)
                 options = dataclasses.replace(options, first_epoch=first_epoch)
                 self._current = self._batches(options, *_worker())
             else:

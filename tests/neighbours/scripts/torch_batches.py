@@ -3,6 +3,7 @@
 Prints targets, as lists, by what was done.
 """
 
+import itertools
 import json
 import sys
 
@@ -35,6 +36,12 @@ def resumed(dataset, loader_class, **options):
     state = loader.state_dict() if stateful else json.loads(json.dumps(batches.state_dict()))
     (other if stateful else others).load_state_dict(state)
     return [[targets(iterator), targets(loader)], [targets(other), targets(other)]]
+
+
+def first_batches(dataset, **arguments):
+    """The first batches of three iterations over a loader."""
+    loader = DataLoader(dataset.torch('train', **arguments, **ARGUMENTS), batch_size=None)
+    return [targets(itertools.islice(loader, 3)) for _ in range(3)]
 
 
 def by_readers(dataset, readers, **arguments):
@@ -87,6 +94,7 @@ def main(folder):
                 'dtype': str(next(iter(dataset.torch('train', **ARGUMENTS)))['targets'].dtype),
                 'for a model': for_a_model(dataset),
                 'alone': [targets(alone), targets(DataLoader(alone, batch_size=None))],
+                'without end': first_batches(dataset, epochs=None),
                 'by workers': [targets(by_workers) for _ in range(3)],
                 'by persistent workers': [targets(by_persistent) for _ in range(3)],
                 'by spawned workers': [targets(by_spawned) for _ in range(2)],
