@@ -67,10 +67,11 @@ def test_workers_of_several_readers_double_no_batch(told, dataset_folder):
     assert found[: rounds * 3] == plain[: rounds * 3] and rounds > 10
 
 
-@pytest.mark.parametrize('loader', [0, 1, 2])
+@pytest.mark.parametrize('loader', range(4))
 def test_a_state_goes_on_with_the_next_batch_and_the_next_epoch(told, loader):
-    (rest, following), resumed = told['resumed'][loader]
+    (rest, following), resumed, state = told['resumed'][loader]
     assert resumed == [rest, following] and rest and rest != following
+    assert state == {'iterations': 3, 'batches': None, 'worker': 0, 'workers': 1}
 
 
 @pytest.fixture(scope='module')

@@ -20,14 +20,14 @@ def targets(batches):
     return [batch['targets'].tolist() for batch in batches]
 
 
-def resumed(dataset, loader_class, **options):
-    """The rest of the second epoch and the third one, and the same from the state."""
+def resumed(dataset, loader_class, of_other=None, **options):
+    """The rest of the second epoch and the third one, the same from the state, and the state then."""
 
-    def loader_of(batches):
-        return loader_class(batches, batch_size=None, **options)
+    def loader_of(batches, **more):
+        return loader_class(batches, batch_size=None, **options, **more)
 
     batches, others = (dataset.torch('train', **ARGUMENTS) for _ in range(2))
-    loader, other = loader_of(batches), loader_of(others)
+    loader, other = loader_of(batches), loader_of(others, **(of_other or {}))
     stateful = loader_class is StatefulDataLoader
     targets(loader)
     iterator = iter(loader)
@@ -35,7 +35,8 @@ def resumed(dataset, loader_class, **options):
         next(iterator)
     state = loader.state_dict() if stateful else json.loads(json.dumps(batches.state_dict()))
     (other if stateful else others).load_state_dict(state)
-    return [[targets(iterator), targets(loader)], [targets(other), targets(other)]]
+    found = [[targets(iterator), targets(loader)], [targets(other), targets(other)]]
+    return [*found, others.state_dict()]
 
 
 def first_batches(dataset, **arguments):
@@ -101,6 +102,7 @@ def main(folder):
                 'by readers': by_readers(dataset, 3),
                 'resumed': [
                     resumed(dataset, DataLoader),
+                    resumed(dataset, DataLoader, {'num_workers': 2}),
                     resumed(dataset, StatefulDataLoader, num_workers=2),
                     resumed(dataset, StatefulDataLoader, num_workers=2, persistent_workers=True),
                 ],
