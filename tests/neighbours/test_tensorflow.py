@@ -36,6 +36,14 @@ def test_it_is_resumed_by_skipping_what_was_given(tensorflow, dataset_folder):
     assert [batch['targets'].numpy().tolist() for batch in resumed] == plain[5:]
 
 
+def test_batches_without_end_begin_with_another_epoch_in_each_iteration(tensorflow, dataset_folder):
+    dataset = open_dataset(dataset_folder)
+    batches = dataset.tensorflow('train', epochs=None, **ARGUMENTS).take(3)
+    for number in range(3):
+        plain = lists(dataset.batches('train', first_epoch=number, **ARGUMENTS))
+        assert [batch['targets'].numpy().tolist() for batch in batches] == plain[:3]
+
+
 def states_of(batches):
     """The targets of batches, and the states after them."""
     elements = list(batches.prefetch(3))

@@ -37,6 +37,10 @@ def test_epochs_are_those_of_batches(told, dataset_folder):
     assert told['alone'][0] != told['alone'][1]
 
 
+def test_batches_without_end_begin_with_another_epoch_in_each_iteration(told, dataset_folder):
+    assert told['without end'] == [targets(dataset_folder, first_epoch=n)[:3] for n in range(3)]
+
+
 def test_labels_are_what_pytorchs_loss_takes(told, dataset_folder):
     found = told['for a model']
     asked = {'tokens_per_batch': 256, 'seed': 3, 'for_model': 'seq2seq'}
@@ -63,10 +67,11 @@ def test_workers_of_several_readers_double_no_batch(told, dataset_folder):
     assert found[: rounds * 3] == plain[: rounds * 3] and rounds > 10
 
 
-@pytest.mark.parametrize('loader', [0, 1, 2])
+@pytest.mark.parametrize('loader', range(4))
 def test_a_state_goes_on_with_the_next_batch_and_the_next_epoch(told, loader):
-    (rest, following), resumed = told['resumed'][loader]
+    (rest, following), resumed, state = told['resumed'][loader]
     assert resumed == [rest, following] and rest and rest != following
+    assert state == {'iterations': 3, 'batches': None, 'worker': 0, 'workers': 1}
 
 
 @pytest.fixture(scope='module')

@@ -128,7 +128,9 @@ class OrderOptions:
         """Returns the id before each target; as in Tensor2Tensor that of padding if none begins texts."""
         feature = _learned(dataset)
         begin, before = dataset.special_ids(feature).begin, dataset.template(feature).before[:1]
-        return _first([self.start, begin, *before, *self._pads(dataset, feature)], 'start', 'begin')
+        # The decoder of a model begins as by the other rules; NMT's names the token in its options.
+        begins = [*before, begin] if self.for_model else [begin, *before]
+        return _first([self.start, *begins, *self._pads(dataset, feature)], 'start', 'begin')
 
     def _pads(self, dataset: DatasetManifest, feature: str) -> list[int | None]:
         """Returns the ids that may pad a feature, the best ones first; None where there is no such id."""
@@ -247,6 +249,7 @@ class BatchOptions(OrderOptions):
                 target=target,
                 source_template=NO_TEMPLATE if source is None else dataset.template(source),
                 target_template=dataset.template(target),
+                keeps_source_template=self.for_model is not None,
             )
         assert self.tokens_per_batch is not None  # `_check` saw to it
         longest = self.max_length or self.tokens_per_batch

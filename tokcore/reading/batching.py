@@ -329,6 +329,7 @@ class NmtBatches(_WholeRows):
         source: the feature that is the source; None: batches have targets only.
         target: the feature that is the target.
         source_template, target_template: the ids around each row, which are removed.
+        keeps_source_template: those of the source stay, and its bound does not count them.
     """
 
     batch_size: int
@@ -342,6 +343,7 @@ class NmtBatches(_WholeRows):
     target: str = 'targets'
     source_template: Template = NO_TEMPLATE
     target_template: Template = NO_TEMPLATE
+    keeps_source_template: bool = False
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -382,10 +384,17 @@ class NmtBatches(_WholeRows):
         batch = {'target_input': target_input, 'target_output': target_output}
         batch['target_sequence_length'] = (lengths + 1).astype(np.int32)
         if self.source is not None and source is not None:
-            lengths = source[which]
-            firsts = starts[self.source] + len(self.source_template.before)
+            template, lengths, firsts = self.source_template, source[which], starts[self.source]
+            if self.keeps_source_template:
+                lengths = lengths + template.size
+            else:
+                firsts = firsts + len(template.before)
+            texts = _padded(ids[self.source], firsts, lengths, self.pads[self.source])
+            if self.keeps_source_template:  # which ends a row that is cut too
+                for place, id_ in enumerate(template.after, -len(template.after)):
+                    texts[np.arange(len(which)), lengths + place] = id_
             batch = {
-                'source': _padded(ids[self.source], firsts, lengths, self.pads[self.source]),
+                'source': texts,
                 **batch,
                 'source_sequence_length': lengths.astype(np.int32),
             }

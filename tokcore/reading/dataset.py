@@ -332,7 +332,7 @@ class Dataset:
         With `batch_size` the rule is TensorFlow NMT's (see `batching`). The arrays are `source`,
         `target_input`, `target_output` [batch, length], `source_sequence_length` and
         `target_sequence_length` [batch]; without inputs, those of the target only. A row's template
-        is removed, and `start` and `end` take its place.
+        is removed, and `start` and `end` take its place; with `for_model` an encoder reads that of its row.
 
         With `tokens_per_batch` the rule is Tensor2Tensor's. Rows are as they are stored, by feature
         [batch, length], and their lengths are in `inputs_length` and `targets_length` [batch].
@@ -351,10 +351,11 @@ class Dataset:
             for_model: `seq2seq` or `lm`; None: batches have the arrays of the rule.
             batch_size: rows of a batch, by NMT's rule; either this or `tokens_per_batch` is given.
             num_buckets: one less than the number of buckets; up to 1: a single bucket.
-            source_max_length, target_max_length: rows are cut to so many ids.
+            source_max_length, target_max_length: rows are cut to so many ids, not counting their template.
             start, end: ids before and after each target, by NMT's rule or for a model. None: those with
                 the roles `begin` and `end`; without them the first of the template or `pad`, and the end
-                of documents. For a model, rows that have their end get no other; with False none does.
+                of documents. For a model, the first of the template is before the role, and rows that
+                have their end get no other; with False none does.
             tokens_per_batch: rows times the longest length at most, by Tensor2Tensor's rule.
             min_length, max_length: rows of other lengths are left out; a row is as long as its
                 longest feature, its template included.
@@ -542,7 +543,7 @@ class Dataset:
         options = _options(length, arguments)
 
         def iteration(number: int) -> BatchIterator:
-            first = options.first_epoch + number * (options.epochs or 0)
+            first = options.first_epoch + number * (options.epochs or 1)
             return self._batches(split, dataclasses.replace(options, first_epoch=first))
 
         return as_tensorflow(iteration)

@@ -56,9 +56,11 @@ class TorchBatches(torch.utils.data.IterableDataset):
     def __iter__(self) -> Iterator[dict[str, torch.Tensor]]:
         options, number = self._options, self._next_number()
         state, self._loaded = self._loaded, None
+        if state is not None and number >= state.iterations:
+            state = None  # earlier workers, with copies of this object, have continued from it
         with _errors_of_workers():
             if state is None:
-                first_epoch = options.first_epoch + number * (options.epochs or 0)
+                first_epoch = options.first_epoch + number * (options.epochs or 1)
                 options = dataclasses.replace(options, first_epoch=first_epoch)
                 self._current = self._batches(options, *_worker())
             else:
@@ -78,7 +80,8 @@ class TorchBatches(torch.utils.data.IterableDataset):
         """
         worker, workers = _worker()
         batches = self._current.state() if self._current else None
-        if self._loaded:
+        is_worker = torch.utils.data.get_worker_info() is not None
+        if self._loaded and (is_worker or self._iterations.count < self._loaded.iterations):
             worker, workers, batches = (
                 self._loaded.worker, self._loaded.workers, self._loaded.batches
             )  # fmt: skip

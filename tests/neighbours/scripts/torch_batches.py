@@ -3,6 +3,7 @@
 Prints targets, as lists, by what was done.
 """
 
+import itertools
 import json
 import sys
 
@@ -19,14 +20,14 @@ def targets(batches):
     return [batch['targets'].tolist() for batch in batches]
 
 
-def resumed(dataset, loader_class, **options):
-    """The rest of the second epoch and the third one, and the same from the state."""
+def resumed(dataset, loader_class, of_other=None, **options):
+    """The rest of the second epoch and the third one, the same from the state, and the state then."""
 
-    def loader_of(batches):
-        return loader_class(batches, batch_size=None, **options)
+    def loader_of(batches, **more):
+        return loader_class(batches, batch_size=None, **options, **more)
 
     batches, others = (dataset.torch('train', **ARGUMENTS) for _ in range(2))
-    loader, other = loader_of(batches), loader_of(others)
+    loader, other = loader_of(batches), loader_of(others, **(of_other or {}))
     stateful = loader_class is StatefulDataLoader
     targets(loader)
     iterator = iter(loader)
@@ -34,7 +35,14 @@ def resumed(dataset, loader_class, **options):
         next(iterator)
     state = loader.state_dict() if stateful else json.loads(json.dumps(batches.state_dict()))
     (other if stateful else others).load_state_dict(state)
-    return [[targets(iterator), targets(loader)], [targets(other), targets(other)]]
+    found = [[targets(iterator), targets(loader)], [targets(other), targets(other)]]
+    return [*found, others.state_dict()]
+
+
+def first_batches(dataset, **arguments):
+    """The first batches of three iterations over a loader."""
+    loader = DataLoader(dataset.torch('train', **arguments, **ARGUMENTS), batch_size=None)
+    return [targets(itertools.islice(loader, 3)) for _ in range(3)]
 
 
 def by_readers(dataset, readers, **arguments):
@@ -87,12 +95,14 @@ def main(folder):
                 'dtype': str(next(iter(dataset.torch('train', **ARGUMENTS)))['targets'].dtype),
                 'for a model': for_a_model(dataset),
                 'alone': [targets(alone), targets(DataLoader(alone, batch_size=None))],
+                'without end': first_batches(dataset, epochs=None),
                 'by workers': [targets(by_workers) for _ in range(3)],
                 'by persistent workers': [targets(by_persistent) for _ in range(3)],
                 'by spawned workers': [targets(by_spawned) for _ in range(2)],
                 'by readers': by_readers(dataset, 3),
                 'resumed': [
                     resumed(dataset, DataLoader),
+                    resumed(dataset, DataLoader, {'num_workers': 2}),
                     resumed(dataset, StatefulDataLoader, num_workers=2),
                     resumed(dataset, StatefulDataLoader, num_workers=2, persistent_workers=True),
                 ],

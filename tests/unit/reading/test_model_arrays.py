@@ -133,17 +133,39 @@ def test_single_texts_by_a_budget_of_tokens(tmp_path_factory, shards, template, 
 
 @given(shards_of('inputs', 'targets'), st.sampled_from(TEMPLATES), st.sampled_from([None, 5]))
 def test_pairs_by_nmts_rule(tmp_path_factory, shards, template, start):
-    dataset, before = drawn(tmp_path_factory, shards, template), template[1]
+    dataset, (_, before, after) = drawn(tmp_path_factory, shards, template), template
     batches = dataset.batches(
         'train', batch_size=3, for_model='seq2seq', start=start, source_max_length=8
     )
     first = start or (TAG if before else PAD)
     assert rows_of(batches, ['encoder_inputs', 'decoder_inputs']) == sorted(
-        (row['inputs'][:8], *read_and_learned([*row['targets'], END], first))
+        (
+            [*before, *row['inputs'][:8], *after],
+            *read_and_learned([*row['targets'], END], first),
+        )
         for shard in shards
         for row in shard
         if row['inputs'] and row['targets']
     )
+
+
+def test_an_encoder_reads_the_same_ids_by_each_rule(two_vocabularies):
+    roles = {'begin': 1, 'end': 2}
+    dataset = two_vocabularies(('a $A </s>', [3], [2]), inputs=roles, targets=roles)
+    asked = {'for_model': 'seq2seq', 'end': 2, 'shuffle': False}
+    [by_rows] = dataset.batches('train', batch_size=2, **asked)
+    [by_tokens] = dataset.batches(
+        'train', tokens_per_batch=20, max_length=6, boundaries=[], **asked
+    )
+    assert by_rows['encoder_inputs'].tolist() == by_tokens['encoder_inputs'].tolist()
+    assert by_rows['encoder_inputs'].tolist() == [[3, 5, 6, 2], [3, 6, 2, 2]]
+    # The template begins texts, not the token with that role.
+    assert by_rows['decoder_inputs'][:, 0].tolist() == [3, 3]
+    [cut] = dataset.batches('train', batch_size=2, num_buckets=1, source_max_length=1, **asked)
+    assert cut['encoder_inputs'].tolist() == [[3, 5, 2], [3, 6, 2]]
+    [of_nmt] = dataset.batches('train', batch_size=2, shuffle=False)
+    assert of_nmt['source'].tolist() == [[5, 6], [6, 2]]
+    assert of_nmt['target_input'][:, 0].tolist() == [1, 1]
 
 
 def test_single_texts_by_nmts_rule(tmp_path):
@@ -262,9 +284,11 @@ def two_vocabularies(tmp_path):
     """Returns a function: a dataset of pairs whose sides have these special ids."""
     words = ''.join(f'{word}\n' for word in ['<unk>', '<s>', '</s>', *'abcdefg']).encode()
 
-    def written(**special_ids):
-        rows = [{'inputs': [5, 6], 'targets': [3]}, {'inputs': [6], 'targets': [6, 3, 4]}]
-        folder = write_dataset(tmp_path / 'sides', [rows], 'word', '$A')
+    def written(template=('$A', [], []), **special_ids):
+        name, before, after = template
+        texts = [{'inputs': [5, 6], 'targets': [3]}, {'inputs': [6], 'targets': [6, 3, 4]}]
+        rows = [{side: [*before, *row[side], *after] for side in row} for row in texts]
+        folder = write_dataset(tmp_path / 'sides', [rows], 'word', name)
         records = []
         for side, ids in special_ids.items():
             (folder / side).write_bytes(words)
