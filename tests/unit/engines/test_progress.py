@@ -1,5 +1,6 @@
 """Progress events of a running job: which listener gets which, and how work is counted."""
 
+import contextlib
 import threading
 
 import pytest
