@@ -145,7 +145,8 @@ class ReadCorpus(beam.PTransform):
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
         reading = ReadBlocks(self._items, self._item_bytes, self._max_line_bytes)
         blocks = of_splits(root | 'ReadBlocks' >> reading, self.splits)
-        blocks.max_line_bytes = self._max_line_bytes  # for the end of the corpus
+        # For `CorpusEnd`.
+        blocks.max_line_bytes = self._max_line_bytes  # type: ignore[attr-defined]
         return blocks
 
 

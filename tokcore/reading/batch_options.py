@@ -229,6 +229,11 @@ class BatchOptions(OrderOptions):
         if self.batch_size is not None:
             target = _learned(dataset)
             source = 'inputs' if 'inputs' in dataset.features and target != 'inputs' else None
+            if source is None and self.source_max_length is not None:
+                raise InputError(
+                    f'source_max_length cuts inputs, and batches of {dataset.folder} have {target} only; '
+                    'give target_max_length, or leave it out'
+                )
             end = _first([self.end, *self._known_ends(dataset, target)], 'end', 'end')
             # As TensorFlow NMT, whose vocabularies have no pad, and which pads each side with its end.
             pads = {target: _first([self.pad, dataset.special_ids(target).pad, end], 'pad', 'pad')}

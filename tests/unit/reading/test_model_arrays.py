@@ -179,6 +179,12 @@ def test_single_texts_by_nmts_rule(tmp_path):
     }
 
 
+def test_a_bound_of_sources_is_refused_where_there_are_none(tmp_path):
+    dataset = opened(tmp_path / 'd', [[{'targets': [5, 6, END]}]])
+    with pytest.raises(InputError, match='have targets only; give target_max_length, or leave it'):
+        dataset.batches('train', batch_size=2, source_max_length=8)
+
+
 @given(
     shards_of('targets'), st.sampled_from(['best-fit', 'greedy', 'concat']), st.integers(1, 20),
     st.booleans(), st.booleans(), st.sampled_from([None, 5]),
