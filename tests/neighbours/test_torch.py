@@ -104,12 +104,12 @@ def test_a_dataset_that_is_replaced_is_refused_in_one_sentence(replaced, reader)
         assert found['rows'] == told['batches']['rows']
 
 
-def run_for_pytorch(python, page, told, before=''):
+def run_for_pytorch(python, page, told):
     """Runs the code of a page that needs PyTorch; returns the values of the expression `told`."""
     code = ''.join(each.code for each in blocks_of(page) if each.needs == f'needs PyTorch: {HERE}')
     assert code
     path = Path('for_pytorch.py')
-    path.write_text(f'{before}\n{code}\nimport json\nprint(json.dumps({told}))\n')
+    path.write_text(f'{code}\nimport json\nprint(json.dumps({told}))\n')
     return run_script(python, path.resolve())
 
 
@@ -146,7 +146,6 @@ def test_the_snippet_of_a_page(environment, dataset_folder, tmp_path, monkeypatc
 def test_the_snippet_of_the_readme(environment, sample_alone):
     build = ['--text', 'train.en', '--scheme', 'bpe', '--vocab-size', 600, '--name', 'edu']
     succeed('build', *build, '--output', 'data/edu')
-    before = 'from tokcore import open_dataset\n'
     shapes = 'str((inputs.shape, labels.shape))'
-    found = run_for_pytorch(environment('PyTorch'), 'README.md', shapes, before)
+    found = run_for_pytorch(environment('PyTorch'), 'README.md', shapes)
     assert '2048' in found
