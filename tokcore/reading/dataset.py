@@ -92,7 +92,7 @@ def open_dataset(
         <Dataset data/enzh: examples of train 400, dev 20; ids of inputs 2,065, targets 2,065; scheme subword>
         >>> batch = next(dataset.batches('train', for_model='seq2seq', batch_size=8, seed=1))
         >>> batch['encoder_inputs'].shape, batch['labels'].shape
-        ((8, 19), (8, 19))
+        ((8, 20), (8, 19))
     """
     refuse_hub_address(os.fspath(folder))
     is_copy = is_object(os.fspath(folder))
