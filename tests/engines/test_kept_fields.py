@@ -247,7 +247,7 @@ def test_bytes_do_not_depend_on_how_it_is_run(tmp_path):
     for number, how in enumerate((['--workers', 2], ['@shuffle', 'engine'])):
         out = tmp_path / f'other-{number}'
         succeed('build', *given, *how, '@item-size', 300, '--output', out)
-        assert files_of(tmp_path / 'updated') == files_of(tmp_path / 'one')
+        assert files_of(out) == files_of(tmp_path / 'one')
 
 
 @pytest.fixture
