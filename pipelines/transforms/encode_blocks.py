@@ -275,6 +275,7 @@ def encode_blocks(
     outputs = blocks | 'EncodeBlocks' >> encoding.with_outputs(STATS, REJECTED, main=RECORDS)
     bucket_to_rows = outputs[RECORDS] | with_output_types(tuple[tuple[int, int], bytes])
     bucket_to_rows.layout, bucket_to_rows.seed = layout, encoder.seed  # for `WriteShards`
+    bucket_to_rows.split_names = {split.name for split in encoder.splits}
     return {RECORDS: bucket_to_rows, STATS: outputs[STATS], REJECTED: outputs[REJECTED]}
 
 

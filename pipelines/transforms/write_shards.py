@@ -68,7 +68,8 @@ class WriteShards(beam.PTransform):
                 machine a list of the shards, so that `open_dataset` opens the folder.
 
         Raises:
-            InputError: no file can have such a name, or no folder.
+            InputError: no file can have such a name, or no folder; or, where it is applied, another
+                `WriteShards` of the pipeline writes the same shards.
         """
         super().__init__()
         try:
@@ -87,12 +88,26 @@ class WriteShards(beam.PTransform):
                 'WriteShards is not applied to the output of EncodeBlocks itself, which says how '
                 'many shards there are; give layout='
             )
+        splits = getattr(records, 'split_names', None) or {shards.split for shards in layout}
+        self._claim(records.pipeline, splits)
         written = write_shards(records, self.name, self.folder, layout, self.index)
         if self.index and not filesystem.is_shared(self.folder):
             listed = written | 'CollectFiles' >> beam.combiners.ToList()  # [WrittenFile]
             seed = getattr(records, 'seed', None)
             _ = listed | 'ListShards' >> beam.Map(_list_shards, self.folder, seed)
         return written
+
+    def _claim(self, pipeline: beam.Pipeline, splits: Iterable[str]) -> None:
+        """Notes at a pipeline which shards are written; refuses those that another `WriteShards` writes."""
+        claimed = vars(pipeline).setdefault('_tokbeam_shards', set())
+        for split in sorted(splits):
+            if (self.folder, self.name, split) in claimed:
+                raise InputError(
+                    f'another WriteShards of this pipeline writes the split {split} of {self.name} to '
+                    f'{self.folder}, and each would replace the files of the other; give one of them '
+                    'another name or folder, or one ReadCorpus all paths'
+                )
+            claimed.add((self.folder, self.name, split))
 
 
 def write_shards(

@@ -180,6 +180,22 @@ def test_shards_of_many_buckets_may_share_a_folder(corpus, tmp_path, monkeypatch
         assert (tmp_path / 'many' / shard).read_bytes() == expected
 
 
+def test_shards_that_another_write_shards_of_the_pipeline_writes_are_refused(corpus, tmp_path):
+    layout = [SplitShards('train', 1, 1), SplitShards('dev', 1, 1)]
+    running = pipeline()
+
+    def write(split, name, folder, label):
+        blocks = running | f'Read{label}' >> ReadCorpus(corpus / 'a.en', split=split)
+        encoded = blocks | f'Encode{label}' >> EncodeBlocks(scheme='byte', layout=layout)
+        encoded | f'Write{label}' >> WriteShards(name, folder)
+
+    write('train', 'cats', tmp_path / 'a', 'First')
+    for split, name, folder in [('dev', 'cats', 'a'), ('train', 'mats', 'a'), ('train', 'cats', 'b')]:
+        write(split, name, tmp_path / folder, f'{split}{name}{folder}')
+    with pytest.raises(InputError, match=r'writes the split train of cats to .*/a, and each would'):
+        write('train', 'cats', tmp_path / 'b' / '..' / 'a', 'Again')
+
+
 def test_what_write_shards_returns_has_been_written(corpus, tmp_path):
     with pipeline() as running:
         written = (
