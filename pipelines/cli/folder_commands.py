@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
 from pipelines.cli.commands import job_of_record, make_job
+from pipelines.cli.inputs import InputsToFetch
 from pipelines.cli.parser import with_job_file
 from pipelines.cli.summary import rows_lost
 from pipelines.cli.terminal import format_amount, format_time, print_data, print_lines
@@ -177,6 +178,7 @@ def job_of(
     workers: int | None,
     beam_flags: Sequence[str] = (),
     takes_record: bool = False,
+    fetches: bool = True,
 ) -> BuildJob | EncodeJob:
     """Returns the job that made a dataset, from its job file or from the record of its last run.
 
@@ -188,11 +190,12 @@ def job_of(
         beam_flags: options of Beam; none: it runs on this machine.
         takes_record: whether it may have the files that its run has read without looking for them, and no
             pass reads these.
+        fetches: whether inputs on the web that are not here are fetched, or are an error.
 
     Raises:
-        InputError: there is no record of it, or the record would run code.
+        InputError: there is no record of it, the record would run code, or inputs are missing.
     """
-    typed = argparse.Namespace(command=manifest.stage, output=folder, dry_run=False)
+    typed = argparse.Namespace(command=manifest.stage, output=folder, dry_run=not fetches)
     if workers is not None:
         typed.workers = workers
     if job_file is not None:
@@ -230,7 +233,13 @@ def job_of(
         if manifest.removed:
             finished.leave_out = os.path.join(folder, manifest.removed[0].name)
     finished.memory = None  # that of the job's own machine
-    job = make_job(finished, beam_flags)
+    try:
+        job = make_job(finished, beam_flags)
+    except InputsToFetch as missing:
+        raise InputError(
+            f'the corpus is not all here: {missing.lines[0]}{and_more(len(missing.lines) - 1)}; run the '
+            f'job of {folder} again, which fetches it'
+        ) from missing
     assert isinstance(job, (BuildJob, EncodeJob))
     return job
 

@@ -45,7 +45,7 @@ def _of_dataset(options: argparse.Namespace) -> list[str]:
         folder = filesystem.absolute(path)
         try:
             manifest = read_dataset_manifest(folder)
-            job = job_of(folder, manifest, options.job, options.workers)
+            job = job_of(folder, manifest, options.job, options.workers, fetches=False)
             count = write_indexes(job, manifest, folder, options.workers or usable_cores())
             return [f'{count} shards of {path} have an index']
         except InputError as error:

@@ -117,7 +117,7 @@ def _figures(
 
     def find_job(folder: str) -> BuildJob | EncodeJob:
         manifest = read_dataset_manifest(folder)
-        job = job_of(folder, manifest, job_file, options.workers, beam_flags)
+        job = job_of(folder, manifest, job_file, options.workers, beam_flags, fetches=False)
         paths = [corpus_input.file.path for corpus_input in job.reading.corpus.inputs]
         if not needs_corpus and any(map(is_object, paths)):
             raise InputError('it is in an object store; --corpus reads it from there')

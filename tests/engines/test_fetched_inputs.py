@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import tarfile
 
 import pytest
@@ -149,6 +150,33 @@ def test_a_dry_run_fetches_nothing(server, tmp_path, capsys):
     succeed(*job)
     succeed(*job, '--dry-run')
     assert 'in the first block 200 lines' in capsys.readouterr().out
+
+
+def test_report_compare_and_index_fetch_nothing(server, tmp_path, capsys):
+    address, out = f'{server.address}/texts/a.txt', tmp_path / 'out'
+    job = ['build', '--text', address, *BUILD, '--output', out]
+    succeed(*job)
+    capsys.readouterr()
+    succeed('report', out, '--json')
+    assert json.loads(capsys.readouterr().out)['without_corpus'] is None
+    [fetched] = (out / '.tokbeam').rglob('a.txt')
+    fetched.unlink()
+    server.asked.clear()
+    missing = f'the corpus is not all here: {address} is to be fetched to {fetched}; run the job of'
+    for command in (['report', out, '--json'], ['compare', out, out, '--json']):
+        succeed(*command)
+        assert missing in capsys.readouterr().out
+    assert missing in refuse('report', out, '--corpus')
+    assert server.asked == [] and not fetched.exists()
+    assert 'already done' in succeed(*job)
+    capsys.readouterr()
+    succeed('report', out, '--json')
+    assert json.loads(capsys.readouterr().out)['without_corpus'] is None
+    fetched.unlink()
+    server.asked.clear()
+    succeed('index', out)
+    assert missing in capsys.readouterr().out
+    assert server.asked == []
 
 
 def test_a_job_file_may_name_an_address(server, tmp_path):
