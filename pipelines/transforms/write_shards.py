@@ -29,6 +29,8 @@ from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
+_FILES, _JOINED = 'files', 'joined'
+
 _READ_BYTES = 8 << 20
 
 _ROWS_AT_ONCE = 1 << 16
@@ -115,13 +117,18 @@ def write_shards(
 ) -> beam.PCollection:
     """Returns what `WriteShards` does, with a name, a folder and a layout that are known to be sound."""
     shards = _Shards(name, folder, tuple(layout), index)
-    return (
+    joined = (
         records
         | 'GroupByBucket' >> beam.GroupByKey()  # ((split number, bucket), [bytes])
         | 'WriteBuckets' >> beam.Map(_write_bucket, shards)
         | 'GroupByShard' >> beam.GroupByKey()  # ((split number, shard), [_BucketFile])
-        | 'JoinBuckets' >> beam.FlatMap(_join_buckets, shards)  # WrittenFile
-    )
+        | 'JoinBuckets' >> beam.FlatMap(_join_buckets, shards).with_outputs(_JOINED, main=_FILES)
+    )  # WrittenFile, and paths of buckets
+    if any(split.buckets_per_shard > 1 for split in layout):
+        # Behind a shuffle, since a bundle that joins buckets and is retried reads them again.
+        paths = joined[_JOINED] | 'ReshufflePaths' >> beam.Reshuffle()
+        _ = paths | 'DeleteBuckets' >> beam.Map(filesystem.delete_file)
+    return joined[_FILES]
 
 
 @dataclass(frozen=True)
@@ -166,14 +173,15 @@ def _write_bucket(
 
 def _join_buckets(
     shard_to_buckets: tuple[tuple[int, int], Iterable[_BucketFile]], shards: _Shards
-) -> Iterator[WrittenFile]:
+) -> Iterator:
     (number, shard), buckets = shard_to_buckets
     ordered = sorted(buckets, key=operator.attrgetter('bucket'))
     written = ordered[0].file
+    paths: list[str] = []
     if shards.layout[number].buckets_per_shard > 1:
+        paths = [os.path.join(shards.folder, bucket.file.name) for bucket in ordered]
         with SummedFile(shards.folder, shards.file_name(number, shard)) as file:
-            for bucket in ordered:
-                path = os.path.join(shards.folder, bucket.file.name)
+            for path in paths:
                 with filesystem.open_binary(path) as stream:
                     while piece := stream.read(_READ_BYTES):
                         file.write(piece)
@@ -186,6 +194,7 @@ def _join_buckets(
                 index.add(part)
             written_index = index.end(written)
         yield written_index
+    yield from (beam.pvalue.TaggedOutput(_JOINED, path) for path in paths)
 
 
 class IndexFile(SummedFile):

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 
 import apache_beam as beam
 import pyarrow as pa
@@ -178,6 +179,7 @@ def test_shards_of_many_buckets_may_share_a_folder(corpus, tmp_path, monkeypatch
         expected = (tmp_path / 'one' / shard).read_bytes()
         assert len(list(read_records(expected, shard))) == len(PAIRS)
         assert (tmp_path / 'many' / shard).read_bytes() == expected
+    assert len(os.listdir(tmp_path / 'many')) == len(jobs)  # the files of the buckets are gone
 
 
 def test_shards_that_another_write_shards_of_the_pipeline_writes_are_refused(corpus, tmp_path):
