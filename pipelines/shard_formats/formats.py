@@ -24,7 +24,7 @@ from pipelines.shard_formats.shard_format import (
     shards_in_order,
 )
 from pipelines.transforms.read import CreateReshuffled
-from pipelines.transforms.stats import WriteStats, WrittenFile, read_stats
+from pipelines.transforms.stats import WriteStats, WrittenFile, read_stats, write_rows
 from pipelines.transforms.write_shards import write_converted_index
 from tokcore.encoding.scheme import Scheme
 from tokcore.reading.record_index import index_name
@@ -146,14 +146,18 @@ class _ConvertFn(beam.DoFn):
 
     def process(self, element: Shard) -> Iterator[WrittenFile]:
         source = os.path.join(self._folder, element.name)
-        with filesystem.open_binary(source) as stream:
-            rows = stream_rows(stream, [column.name for column in self._columns], source)
-            files = [*self._format.write(rows, element, self._folder, self._columns)]
-        yield from files
         index = os.path.join(self._folder, index_name(element.name))
-        yield write_converted_index([index], files[0], len(self._columns), self._folder)
+        # When a bundle is retried, the shard may be deleted; then this file lists what it became.
+        done = f'{source}.converted'
+        if not filesystem.exists(done):
+            with filesystem.open_binary(source) as stream:
+                rows = stream_rows(stream, [column.name for column in self._columns], source)
+                files = [*self._format.write(rows, element, self._folder, self._columns)]
+            files += [write_converted_index([index], files[0], len(self._columns), self._folder)]
+            write_rows(done, files)
         filesystem.delete_file(source)
         filesystem.delete_file(index)
+        yield from read_stats(done, WrittenFile)
 
     def _line_writer(self, path: str) -> PieceLineWriter:
         vocabulary = self._scheme.fixed

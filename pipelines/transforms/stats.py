@@ -60,6 +60,11 @@ class WriteStats(beam.PTransform):
         )
 
 
+def write_rows(path: str, rows: Iterable[Any]) -> None:
+    """Writes rows to one file, as `WriteStats` does."""
+    _write_lines((0, map(_json_lines, rows)), path)
+
+
 def _json_lines(row: Any) -> str:
     # An element of Beam for each checksum costs more than all else that is done with it.
     rows = (row.tally, *row.checksums) if isinstance(row, BlockStats) else (row,)
