@@ -251,8 +251,11 @@ def _paths(folder: _Address, at_any_depth: bool) -> frozenset[str]:
     """Returns the paths of the files in a folder of a commit, as the Hub or an earlier run lists them."""
     key = hashlib.sha256(f'{folder} {at_any_depth}'.encode()).hexdigest()
     hub = _client(str(folder))
-    kept = os.path.join(hub.cached_assets_path('tokbeam', 'lists'), f'{key}.json')
-    with contextlib.suppress(FileNotFoundError), open_regular(kept) as file:
+    # As `cached_assets_path` has it, which makes the folder: here only a list that is kept does.
+    assets = hub.constants.HF_ASSETS_CACHE
+    kept = os.path.join(assets, 'tokbeam', 'lists', 'default', f'{key}.json')
+    missing = contextlib.suppress(FileNotFoundError, NotADirectoryError)
+    with missing, open_regular(kept) as file:
         return frozenset(json.load(file))
     entries: Iterable[Any] = ()
     with _refusals(str(folder)), contextlib.suppress(hub.errors.EntryNotFoundError):

@@ -105,6 +105,16 @@ def test_without_a_network_the_same_files_are_found(server, monkeypatch, caplog)
     ] == before
 
 
+def test_a_folder_for_lists_is_made_only_for_a_list_and_need_not_be(server, tmp_path, caplog):
+    pattern, assets = 'hf://datasets/me/texts/data/*.gz', tmp_path / 'cache' / 'assets'
+    server.failures['tree'] = [401]
+    assert 'the Hub answers 401' in refusal(pattern)
+    assert not assets.exists()
+    assets.write_text('no folder')
+    assert list(read(pattern).values()) == [FILES['data/c.txt.gz']]
+    assert 'cannot be written for runs without a network' in caplog.text
+
+
 def test_without_a_network_what_is_not_known_is_refused(server, monkeypatch):
     read('hf://datasets/me/texts/data/a.txt')
     forget_hub()
