@@ -246,21 +246,34 @@ class RejectionBudget:
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def spend(self, stats: BlockStats | RunStats) -> None:
-        """Adds the stats of what was read.
+        """Adds the stats of what was read, unless a bundle that failed and is run again has read it before.
 
         Raises:
             InputError: more lines are rejected than the limit allows, whatever the rest of the
                 corpus holds.
         """
+        read = {
+            (checksum.split, checksum.file_index, 'text', checksum.offset)
+            for checksum in stats.checksums
+            if checksum.side == 0 and checksum.length
+        }
+        if isinstance(stats, BlockStats):  # most blocks of Parquet have no checksum
+            read |= {
+                (lines.split, lines.file_index, 'rejected', lines.offset)
+                for lines in stats.rejected
+            }
         with _LOCK:
             account = _ACCOUNTS.setdefault(self.key, _Account())
-            account.lines += stats.tally.lines
-            account.text_bytes += sum(
-                checksum.length for checksum in stats.checksums if checksum.side == 0
-            )
+            # Blocks may come again in other batches: one that has any of them is not added.
+            if account.read.isdisjoint(read):
+                account.read |= read
+                account.reasons.update(stats.tally.left_out)
+                account.lines += stats.tally.lines
+                account.text_bytes += sum(
+                    checksum.length for checksum in stats.checksums if checksum.side == 0
+                )
             if not stats.tally.rejected:
                 return
-            account.reasons.update(stats.tally.left_out)
             most_lines = account.lines
             if self.limit.share is not None:
                 if self.text_bytes is None:
@@ -277,6 +290,7 @@ class _Account:
     reasons: collections.Counter[str] = field(default_factory=collections.Counter)
     lines: int = 0
     text_bytes: int = 0
+    read: set[tuple[str, int, str, int]] = field(default_factory=set)  # where blocks begin
 
 
 _ACCOUNTS: dict[str, _Account] = {}

@@ -1,6 +1,7 @@
 """A job that loses too many lines ends as soon as that is sure, and not before; stats are one row a line."""
 
 import concurrent.futures
+import itertools
 import pickle
 
 import pytest
@@ -9,16 +10,19 @@ from hypothesis import strategies as st
 
 from pipelines.options.job import rejection_limit
 from pipelines.transforms.stats import RejectionBudget, read_stats
-from tokcore.corpus.stats import BlockStats, LineTally, RangeChecksum
+from tokcore.corpus.block_batches import add_stats
+from tokcore.corpus.stats import BlockStats, LineTally, RangeChecksum, RejectedLines
 from tokcore.errors import InputError
+
+_OFFSETS = itertools.count(0, 1 << 20)
 
 
 def block(good, bad, line_bytes=10, reason='invalid_utf8'):
-    """What is known of a block of this many lines of two files, all of the same length."""
-    size = (good + bad) * line_bytes
+    """What is known of the next block of two files: this many lines, all of the same length."""
+    size, offset = (good + bad) * line_bytes, next(_OFFSETS)
     checksums = (
-        RangeChecksum('train', 0, 0, 0, size, 0),
-        RangeChecksum('train', 0, 1, 0, 99 * size, 0),
+        RangeChecksum('train', 0, 0, offset, size, 0),
+        RangeChecksum('train', 0, 1, offset, 99 * size, 0),
     )
     return BlockStats(LineTally('train', good + bad, good, 0, {reason: bad}), checksums, ())
 
@@ -53,6 +57,35 @@ def test_pipelines_have_accounts_of_their_own_and_copies_of_one_share_it():
     second.spend(block(0, 3))
     with pytest.raises(InputError, match=r'6 of 6 lines read .*\(3 invalid_utf8, 3 too_long\)'):
         copy.spend(block(0, 3, reason='too_long'))
+
+
+def test_a_bundle_that_is_run_again_counts_once():
+    budget = RejectionBudget(rejection_limit('5'), None)
+    blocks = [block(10, 1) for _ in range(5)]
+    for stats in [*blocks[:3], *blocks]:
+        budget.spend(stats)
+    budget.spend(add_stats(blocks[1:3]))
+    one_more = block(0, 1)
+    for _ in range(2):
+        with pytest.raises(InputError, match='6 of 56 lines read'):
+            budget.spend(one_more)
+
+
+def test_text_that_is_read_again_does_not_shorten_the_rest_of_a_corpus():
+    budget = RejectionBudget(rejection_limit('50%'), 1000)
+    stats = block(0, 9)
+    for _ in range(20):  # 90 bytes each time
+        budget.spend(stats)
+
+
+def test_rejected_rows_of_a_block_without_a_checksum_count_once():
+    budget = RejectionBudget(rejection_limit('5'), None)
+    for first_row in (0, 0, 100):
+        rejected = RejectedLines('train', 'invalid_utf8', 0, first_row, b'{}\n' * 2)
+        tally = LineTally('train', 100, 98, 0, {'invalid_utf8': 2})
+        budget.spend(BlockStats(tally, (), (rejected,)))
+    with pytest.raises(InputError, match='6 of 202 lines read'):
+        budget.spend(block(0, 2))
 
 
 def test_threads_lose_nothing():
