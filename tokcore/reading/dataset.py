@@ -78,7 +78,8 @@ def open_dataset(
     Args:
         folder: holds `tokbeam.json`, or TFRecords and what `tokbeam index` wrote.
         vocabulary: of TFRecords of another program, the file that the rows were made with, or that of
-            the inputs if each side has one.
+            the inputs if each side has one. Rows must have the template that its scheme has by default,
+            which is not checked.
         target_vocabulary: likewise for the targets.
         cache: the folder for copies; None: `tokbeam/datasets` in the user's cache folder.
 
