@@ -144,10 +144,10 @@ class OrderOptions:
         ]
 
     def _known_ends(self, dataset: DatasetManifest, feature: str) -> list[int | None]:
-        """Returns the ids that end rows: by the roles of the vocabulary, and as it is recorded."""
+        """Returns the ids that end rows: as it is recorded, and by the roles of the vocabulary."""
         recorded = dataset.end_of_document(feature)
         end = dataset.special_ids(feature).end
-        return [end, None if recorded is None else recorded.id]
+        return [None if recorded is None else recorded.id, end]
 
     def _ends(self, dataset: DatasetManifest) -> dict[str, int]:
         """Returns by feature the id that is added to each row, where rows do not have their end."""

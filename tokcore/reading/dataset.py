@@ -352,10 +352,11 @@ class Dataset:
             batch_size: rows of a batch, by NMT's rule; either this or `tokens_per_batch` is given.
             num_buckets: one less than the number of buckets; up to 1: a single bucket.
             source_max_length, target_max_length: rows are cut to so many ids, not counting their template.
-            start, end: ids before and after each target, by NMT's rule or for a model. None: those with
-                the roles `begin` and `end`; without them the first of the template or `pad`, and the end
-                of documents. For a model, the first of the template is before the role, and rows that
-                have their end get no other; with False none does.
+            start, end: ids before and after each target, by NMT's rule or for a model. None: that with
+                the role `begin`, without it the first of the template or `pad`; and that of
+                `end_of_document`, without it that with the role `end`. For a model, the first of the
+                template is before the role, and rows that have their end get no other; with False none
+                does.
             tokens_per_batch: rows times the longest length at most, by Tensor2Tensor's rule.
             min_length, max_length: rows of other lengths are left out; a row is as long as its
                 longest feature, its template included.

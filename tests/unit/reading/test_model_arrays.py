@@ -344,3 +344,15 @@ def test_an_end_that_nobody_knows_is_asked_for(tmp_path, texts):
     for end, learned in ((3, [[6, 3]]), (False, [[6]])):
         [batch] = dataset.batches('train', end=end, **asked)
         assert batch['labels'].tolist() == learned
+
+
+def test_the_recorded_end_is_before_that_with_the_role(tmp_path):
+    folder = write_dataset(tmp_path / 'd', [[{'targets': [5, 6]}]], template='$A')
+    end = {'feature': 'targets', 'id': 9, 'token': '', 'in_template': False}  # as of --end 9
+    change_manifest(folder, lambda fields: fields.update(end_of_document=[end]))
+    dataset = open_dataset(folder)
+    for asked in ({'batch_size': 1}, {'tokens_per_batch': 9}):
+        [batch] = dataset.batches('train', for_model='lm', start=PAD, **asked)
+        assert batch['labels'].tolist() == [[5, 6, 9]]
+    [of_nmt] = dataset.batches('train', batch_size=1)
+    assert of_nmt['target_output'].tolist() == [[5, 6, 9]]
