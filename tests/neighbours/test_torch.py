@@ -74,6 +74,13 @@ def test_a_state_goes_on_with_the_next_batch_and_the_next_epoch(told, loader):
     assert state == {'iterations': 3, 'batches': None, 'worker': 0, 'workers': 1}
 
 
+def test_a_state_within_an_epoch_of_workers_is_refused(told):
+    for refused, after in told['state of workers']:
+        assert 'workers of a DataLoader are within an epoch' in refused
+        assert all(way in refused for way in ('StatefulDataLoader', 'num_workers=0', '.state()'))
+        assert after == {'iterations': 1, 'batches': None, 'worker': 0, 'workers': 1}
+
+
 @pytest.fixture(scope='module')
 def replaced(environment, tmp_path_factory):
     """What readers tell of a dataset that is replaced while they read, and its rows."""
