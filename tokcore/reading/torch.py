@@ -12,11 +12,13 @@ import dataclasses
 import multiprocessing
 import multiprocessing.context
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import numpy as np
 import torch
+import torch.distributed
 import torch.utils.data
 
 from tokcore.checked_json import Within, WrongValue, checked
@@ -62,6 +64,8 @@ class TorchBatches(torch.utils.data.IterableDataset):
         state, self._loaded = self._loaded, None
         if state is not None and number >= state.iterations:
             state = None  # earlier workers, with copies of this object, have continued from it
+        if (number == 0 or state is not None) and _worker()[0] == 0:
+            self._warn_of_ranks()
         with _errors_of_workers():
             if state is None:
                 first_epoch = options.first_epoch + number * (options.epochs or 1)
@@ -70,6 +74,10 @@ class TorchBatches(torch.utils.data.IterableDataset):
             else:
                 self._current = self._resumed(state)
         return self._tensors(self._current)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._warn_of_ranks()  # a worker that is spawned does not know of them
+        return self.__dict__
 
     def __repr__(self) -> str:
         """Returns the arguments that are not the defaults."""
@@ -164,6 +172,20 @@ class TorchBatches(torch.utils.data.IterableDataset):
         else:  # a persistent worker, whose seed stays
             self._of_process = self._iterations.begin_after(self._of_process)
         return self._of_process
+
+    def _warn_of_ranks(self) -> None:
+        """Warns if each rank of a distributed training is going to have all batches."""
+        distributed = torch.distributed
+        if not (distributed.is_available() and distributed.is_initialized()):
+            return
+        ranks = distributed.get_world_size()
+        if ranks > 1 and self._options.num_readers == 1:
+            warnings.warn(
+                f'each of the {ranks} ranks reads the same batches; give dataset.torch num_readers='
+                'torch.distributed.get_world_size(), reader_index=torch.distributed.get_rank(), unless '
+                'the trainer divides batches among ranks, as Accelerate does',
+                stacklevel=3,
+            )
 
     def _tensors(self, iterator: BatchIterator) -> Iterator[dict[str, torch.Tensor]]:
         with _errors_of_workers():
