@@ -27,7 +27,7 @@ def page() -> str:
     lines += [f'| `tokbeam {name}` | {command.summary} |' for name, command in commands.items()]
     lines += [
         '| `tokbeam help TOPIC` | explains formats, filters, schemes, job files, or all options of a command |',
-        '| `tokbeam completion SHELL` | prints the completion for bash, zsh or tcsh |',
+        '| `tokbeam completion SHELL` | prints the completion for bash, zsh or fish |',
         '\n## Options\n',
         '| option | what it does | default | commands |',
         '| --- | --- | --- | --- |',

@@ -56,9 +56,16 @@ _JOB_EXAMPLE = """\
 """
 
 _SCHEMES = """\
---scheme chooses how text becomes ids: subword (Tensor2Tensor), wordpiece (BERT), bpe (GPT-2 and
-others), word, byte. An option of another scheme is refused. `tokbeam help schemes/NAME` explains the
-options of one."""
+--scheme chooses how text becomes ids: {schemes}. An option of another scheme is refused.
+`tokbeam help schemes/NAME` explains the options of one."""
+
+_KNOWN_FROM = {
+    'subword': 'Tensor2Tensor',
+    'wordpiece': 'BERT',
+    'bpe': 'GPT-2 and others',
+    'unigram': 'SentencePiece',
+    'pretrained': 'the file of a published tokenizer',
+}
 
 
 def command_help(name: str, command: Command) -> str:
@@ -122,7 +129,7 @@ def _topics() -> dict[str, tuple[str, Callable[[], str]]]:
             'what drops rows, and what happens to lines that cannot be used',
             lambda: _text('filters', _filters(), Group((LineOptions,))),
         ),
-        'schemes': ('subword, wordpiece, bpe, word, byte: which options each has', _schemes),
+        'schemes': (f'{", ".join(scheme_names())}: which options each has', _schemes),
         'jobs': (
             'job files: a command line as TOML',
             lambda: _text('jobs', f'{_JOB_FILE}\n\n{_JOB_EXAMPLE}'),
@@ -148,7 +155,11 @@ def _indented(text: str) -> str:
 
 
 def _schemes() -> str:
-    return _text('schemes', f'{_SCHEMES}\n\n{as_text(scheme_table(known_commands()))}')
+    schemes = ', '.join(
+        f'{name} ({_KNOWN_FROM[name]})' if name in _KNOWN_FROM else name for name in scheme_names()
+    )
+    about = _SCHEMES.format(schemes=schemes)
+    return _text('schemes', f'{about}\n\n{as_text(scheme_table(known_commands()))}')
 
 
 def _scheme_help(scheme: str) -> str:

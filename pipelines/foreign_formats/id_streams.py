@@ -564,6 +564,6 @@ class NanoGpt(Flat):
         yield from super().notes(manifest)
         if 'dev' not in (lines.split for lines in manifest.lines):
             yield (
-                f'no {name_of_split("dev")}.bin, which nanoGPT reads too: give --dev-share or --dev-text, and '
-                'the split dev becomes that file'
+                f'no {name_of_split("dev")}.bin, which nanoGPT reads too: the split dev becomes that file; '
+                '`build` or `encode` makes it with --dev-share or --dev'
             )

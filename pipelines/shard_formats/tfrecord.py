@@ -21,6 +21,7 @@ from tokcore.encoding.encoder import EncodedSide
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import CRC32C, crc_table, row_offsets
 from tokcore.reading.checking import Advance, CheckedFile, check_records
+from tokcore.reading.manifest import recorded_features
 from tokcore.reading.packing import PackedBatches
 from tokcore.reading.record_kernels import FOOTER_SIZE, HEADER_SIZE, index_records
 from tokcore.reading.shards import EncodedRows
@@ -81,8 +82,9 @@ class TfRecord(ShardFormat):
 def tokcore_code(manifest: Manifest) -> Iterator[str]:
     """Yields the lines that read a dataset by `tokcore.open_dataset`."""
     arguments = f'{manifest.lines[0].split!r}, tokens_per_batch=4096'
-    if ends := len(manifest.end_of_document):  # of each side
-        arguments += f', for_model={"lm" if ends == 1 else "seq2seq"!r}'
+    sides = recorded_features({text.role for text in manifest.inputs}, manifest.options)
+    if len(manifest.end_of_document) == len(sides):  # else a model needs to be given the ends
+        arguments += f', for_model={"lm" if len(sides) == 1 else "seq2seq"!r}'
     yield from (
         'import tokcore',
         '',

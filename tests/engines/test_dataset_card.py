@@ -62,6 +62,20 @@ def test_the_text_has_what_the_manifest_knows(card, small_build):
     assert f'| train | 300 | {examples} | {size:,} | – | {300 - examples} | 0 | 3 |' in text
 
 
+@pytest.mark.parametrize(('ends', 'asked'), [(2, ", for_model='seq2seq'"), (1, ''), (0, '')])
+def test_the_code_is_for_a_model_if_the_end_of_each_side_is_known(
+    card, small_build, tmp_path, monkeypatch, ends, asked
+):
+    out = shutil.copytree(small_build, tmp_path / 'out')
+    manifest = manifest_of(out)
+    manifest['end_of_document'] = manifest['end_of_document'][:ends]
+    (out / 'tokbeam.json').write_text(json.dumps(manifest))
+    code = card(out).partition('```python\n')[2].partition('```')[0]
+    assert f"dataset.batches('train', tokens_per_batch=4096{asked}):" in code
+    monkeypatch.chdir(out)
+    exec(code, {})
+
+
 def test_only_datasets_have_a_card(small_build, tmp_path):
     assert 'not a whole dataset' in refuse('card', tmp_path)
     assert 'not a whole dataset' in refuse('card', small_build / 'counts.inputs')

@@ -5,6 +5,7 @@ import csv
 import gzip
 import json
 import random
+import re
 import shutil
 import struct
 
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 from dataset_files import files_of, manifest_of, read_shards
 from jobs import refuse, run, succeed, write
+
+from pipelines.options.commands import known_commands
 
 NANO = ('--output-format', 'nanogpt')
 NAMES = {'train': 'train', 'dev': 'val', 'test': 'test'}
@@ -129,16 +132,17 @@ def test_inspect_shows_documents_and_says_that_there_is_no_header(made, capsys):
 def test_without_a_dev_split_the_summary_says_what_nanogpt_lacks(tmp_path):
     text = write(tmp_path / 'a.txt', b'one\ntwo\n')
     building = ['build', '--text', text, '--scheme', 'byte', '--name', 'd']
+    note = 'no val.bin, which nanoGPT reads too: the split dev becomes that file; '
+    note += '`build` or `encode` makes it with --dev-share or --dev'
     for command in (
         [*building, *NANO, '--output', tmp_path / 'out'],
         [*building, '--shards', 2, '--output', tmp_path / 'rows'],
     ):
-        said = succeed(*command)
-        assert ('no val.bin, which nanoGPT reads too: give --dev-share' in said) == (
-            NANO[1] in command
-        )
+        assert (note in succeed(*command)) == (NANO[1] in command)
     said = succeed('convert', tmp_path / 'rows', '--to', 'nanogpt', '--output', tmp_path / 'again')
-    assert 'no val.bin, which nanoGPT reads too' in said
+    assert note in said
+    options = {option.name for option in known_commands()['encode'].options}
+    assert {*re.findall('--([a-z-]+)', note)} <= options
     assert files_of(tmp_path / 'again') == files_of(tmp_path / 'out')
 
 

@@ -74,6 +74,29 @@ def test_a_state_goes_on_with_the_next_batch_and_the_next_epoch(told, loader):
     assert state == {'iterations': 3, 'batches': None, 'worker': 0, 'workers': 1}
 
 
+def test_a_state_within_an_epoch_of_workers_is_refused(told):
+    for refused, after in told['state of workers']:
+        assert 'workers of a DataLoader are within an epoch' in refused
+        assert all(way in refused for way in ('StatefulDataLoader', 'num_workers=0', '.state()'))
+        assert after == {'iterations': 1, 'batches': None, 'worker': 0, 'workers': 1}
+
+
+def test_ranks_that_read_the_same_batches_are_warned(environment, dataset_folder):
+    ranks = run_script(environment('PyTorch'), 'torch_ranks.py', dataset_folder)
+    arguments = (
+        'num_readers=torch.distributed.get_world_size(), reader_index=torch.distributed.get_rank()'
+    )
+    for rank, found in enumerate(ranks):
+        assert found['alike']['targets'] == targets(dataset_folder)
+        [warned] = found['alike']['warned']
+        assert 'each of the 2 ranks reads the same batches' in warned and arguments in warned
+        share = targets(dataset_folder, num_readers=2, reader_index=rank)
+        assert found['divided'] == {'targets': share, 'warned': []}
+        assert warned in found['by a forked worker']
+        assert {*found['by spawned workers']['warned']} == {warned}
+    assert len(ranks) == 2
+
+
 @pytest.fixture(scope='module')
 def replaced(environment, tmp_path_factory):
     """What readers tell of a dataset that is replaced while they read, and its rows."""

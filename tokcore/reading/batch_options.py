@@ -144,22 +144,26 @@ class OrderOptions:
         ]
 
     def _known_ends(self, dataset: DatasetManifest, feature: str) -> list[int | None]:
-        """Returns the ids that end rows: by the roles of the vocabulary, and as it is recorded."""
+        """Returns the ids that end rows: as it is recorded, and by the roles of the vocabulary."""
         recorded = dataset.end_of_document(feature)
         end = dataset.special_ids(feature).end
-        return [end, None if recorded is None else recorded.id]
+        return [None if recorded is None else recorded.id, end]
 
     def _ends(self, dataset: DatasetManifest) -> dict[str, int]:
         """Returns by feature the id that is added to each row, where rows do not have their end."""
         ends: dict[str, int] = {}
+        learned = _learned(dataset)
         for name in () if self.end is False else dataset.features:
-            if self.end is not None:
-                if dataset.template(name).after[-1:] != (self.end,):
-                    ends[name] = self.end
+            # An id of the targets is another token, or none, in another vocabulary.
+            is_asked = name == learned or len(dataset.vocabularies) < 2
+            end = self.end if is_asked else None
+            if end is not None:
+                if dataset.template(name).after[-1:] != (end,):
+                    ends[name] = end
             elif (recorded := dataset.end_of_document(name)) is not None:
                 if not recorded.in_template:
                     ends[name] = recorded.id
-            elif not dataset.has_no_ends:
+            elif self.end is None and not dataset.has_no_ends:
                 raise InputError(
                     f'{dataset.folder} does not say which token ends its documents, and {self._reason_for_ends}'
                 )
@@ -242,6 +246,11 @@ class BatchOptions(OrderOptions):
                 ends = self._known_ends(dataset, source) if has_other_ids else []
                 source_pads = [self.pad, dataset.special_ids(source).pad, *ends, end]
                 pads[source] = _first(source_pads, 'pad', 'pad')
+            added: dict[str, int] = {}
+            around = NO_TEMPLATE if source is None else dataset.template(source)
+            if source is not None and self.for_model:
+                added = {name: id_ for name, id_ in self._ends(dataset).items() if name == source}
+                around = around._replace(after=(*around.after, *added.values()))
             return NmtBatches(
                 batch_size=self.batch_size,
                 start=self._start(dataset),
@@ -252,9 +261,10 @@ class BatchOptions(OrderOptions):
                 target_max_length=self.target_max_length,
                 source=source,
                 target=target,
-                source_template=NO_TEMPLATE if source is None else dataset.template(source),
+                source_template=around,
                 target_template=dataset.template(target),
                 keeps_source_template=self.for_model is not None,
+                ends=added,
             )
         assert self.tokens_per_batch is not None  # `_check` saw to it
         longest = self.max_length or self.tokens_per_batch

@@ -24,7 +24,6 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Literal, Protocol
 
 import numpy as np
@@ -147,14 +146,12 @@ def with_ends(lengths: np.ndarray, features: Sequence[str], ends: Mapping[str, i
 class _WholeRows:
     """A rule that puts whole rows into batches."""
 
-    ends: Mapping[str, int] = MappingProxyType({})
-
     def pieces(self, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         count = lengths.shape[1]
         return np.arange(count), np.zeros(count, np.int64)
 
-    def lengths_at(self, lengths: np.ndarray, starts: np.ndarray) -> np.ndarray | None:
-        return None if starts.any() else lengths
+    def lengths_at(self: BatchRule, lengths: np.ndarray, starts: np.ndarray) -> np.ndarray | None:
+        return None if starts.any() else with_ends(lengths, self.features, self.ends)
 
 
 @dataclass(frozen=True)
@@ -181,9 +178,6 @@ class BudgetBatches(_WholeRows):
     max_length: int | None = None
     pad_to_boundary: bool = False
     ends: Mapping[str, int] = field(default_factory=dict)
-
-    def lengths_at(self, lengths: np.ndarray, starts: np.ndarray) -> np.ndarray | None:
-        return super().lengths_at(with_ends(lengths, self.features, self.ends), starts)
 
     def arrange(self, lengths: np.ndarray) -> BucketedRows:
         longest = lengths.max(axis=0)
@@ -330,6 +324,7 @@ class NmtBatches(_WholeRows):
         target: the feature that is the target.
         source_template, target_template: the ids around each row, which are removed.
         keeps_source_template: those of the source stay, and its bound does not count them.
+        ends: by feature the id that is added to each row; the source's is the last of its template.
     """
 
     batch_size: int
@@ -344,6 +339,7 @@ class NmtBatches(_WholeRows):
     source_template: Template = NO_TEMPLATE
     target_template: Template = NO_TEMPLATE
     keeps_source_template: bool = False
+    ends: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def features(self) -> tuple[str, ...]:

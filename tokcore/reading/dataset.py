@@ -333,7 +333,8 @@ class Dataset:
         With `batch_size` the rule is TensorFlow NMT's (see `batching`). The arrays are `source`,
         `target_input`, `target_output` [batch, length], `source_sequence_length` and
         `target_sequence_length` [batch]; without inputs, those of the target only. A row's template
-        is removed, and `start` and `end` take its place; with `for_model` an encoder reads that of its row.
+        is removed, and `start` and `end` take its place; with `for_model` an encoder reads that of its row,
+        and its end.
 
         With `tokens_per_batch` the rule is Tensor2Tensor's. Rows are as they are stored, by feature
         [batch, length], and their lengths are in `inputs_length` and `targets_length` [batch].
@@ -352,11 +353,14 @@ class Dataset:
             for_model: `seq2seq` or `lm`; None: batches have the arrays of the rule.
             batch_size: rows of a batch, by NMT's rule; either this or `tokens_per_batch` is given.
             num_buckets: one less than the number of buckets; up to 1: a single bucket.
-            source_max_length, target_max_length: rows are cut to so many ids, not counting their template.
-            start, end: ids before and after each target, by NMT's rule or for a model. None: those with
-                the roles `begin` and `end`; without them the first of the template or `pad`, and the end
-                of documents. For a model, the first of the template is before the role, and rows that
-                have their end get no other; with False none does.
+            source_max_length, target_max_length: rows are cut to so many ids, not counting their template
+                and end.
+            start, end: ids before and after each target, by NMT's rule or for a model. None: that with
+                the role `begin`, without it the first of the template or `pad`; and that of
+                `end_of_document`, without it that with the role `end`. For a model, the first of the
+                template is before the role, and rows that have their end get no other; with False none
+                does. An encoder reads the end of its row too; if its side has another vocabulary, it is
+                that of `end_of_document`, whatever `end` is.
             tokens_per_batch: rows times the longest length at most, by Tensor2Tensor's rule.
             min_length, max_length: rows of other lengths are left out; a row is as long as its
                 longest feature, its template included.
@@ -445,7 +449,8 @@ class Dataset:
                 out pairs that are. A part of a row is a segment of its own.
             start: the id before each row, for a model; None: as of `batches` for `seq2seq`, none for `lm`.
             end: the id after each row; None: that of `end_of_document`, or none with `has_no_ends`;
-                False: none. Where the template of rows ends with it, none is added.
+                False: none. Where the template of rows ends with it, none is added. If each side has a
+                vocabulary, an id is the end of targets, and `end_of_document` that of inputs.
             cross_documents: of `lm`, whether the first id of a document is the label of the id before it.
             positions: of `lm`, whether there are `inputs_segmentation` and `inputs_position` too.
             pad: the id of padding; None: of each feature that with the role `pad` in its vocabulary, or

@@ -11,11 +11,14 @@ import contextlib
 import dataclasses
 import multiprocessing
 import multiprocessing.context
+import os
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import numpy as np
 import torch
+import torch.distributed
 import torch.utils.data
 
 from tokcore.checked_json import Within, WrongValue, checked
@@ -29,6 +32,9 @@ _REMEMBERED = 64
 
 _NO_SEED = -1
 """No seed of a loader, which PyTorch draws from 0 on."""
+
+_PROCESSES = 1 + _REMEMBERED
+"""Where the processes of workers are in the values that processes share."""
 
 
 class TorchBatches(torch.utils.data.IterableDataset):
@@ -58,6 +64,8 @@ class TorchBatches(torch.utils.data.IterableDataset):
         state, self._loaded = self._loaded, None
         if state is not None and number >= state.iterations:
             state = None  # earlier workers, with copies of this object, have continued from it
+        if (number == 0 or state is not None) and _worker()[0] == 0:
+            self._warn_of_ranks()
         with _errors_of_workers():
             if state is None:
                 first_epoch = options.first_epoch + number * (options.epochs or 1)
@@ -66,6 +74,10 @@ class TorchBatches(torch.utils.data.IterableDataset):
             else:
                 self._current = self._resumed(state)
         return self._tensors(self._current)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._warn_of_ranks()  # a worker that is spawned does not know of them
+        return self.__dict__
 
     def __repr__(self) -> str:
         """Returns the arguments that are not the defaults."""
@@ -77,10 +89,19 @@ class TorchBatches(torch.utils.data.IterableDataset):
         In a `DataLoader` without workers it is exact. With workers each has a state: let
         torchdata's `StatefulDataLoader` collect and return them. A plain `DataLoader` with workers can
         be resumed after whole epochs only.
+
+        Raises:
+            InputError: the workers of a plain `DataLoader` are within an epoch.
         """
         worker, workers = _worker()
         batches = self._current.state() if self._current else None
         is_worker = torch.utils.data.get_worker_info() is not None
+        if not is_worker and self._iterations.has_workers:
+            raise InputError(
+                'workers of a DataLoader are within an epoch, and this process does not know how much of it '
+                "was used; take the state after the epoch, use torchdata's StatefulDataLoader or "
+                'num_workers=0, or save batches().state()'
+            )
         if self._loaded and (is_worker or self._iterations.count < self._loaded.iterations):
             worker, workers, batches = (
                 self._loaded.worker, self._loaded.workers, self._loaded.batches
@@ -145,11 +166,26 @@ class TorchBatches(torch.utils.data.IterableDataset):
         worker = torch.utils.data.get_worker_info()
         if worker is None:
             return self._iterations.begin()
+        self._iterations.enter(worker.id)
         if self._of_process is None:
             self._of_process = self._iterations.begin(worker.seed - worker.id)
         else:  # a persistent worker, whose seed stays
             self._of_process = self._iterations.begin_after(self._of_process)
         return self._of_process
+
+    def _warn_of_ranks(self) -> None:
+        """Warns if each rank of a distributed training is going to have all batches."""
+        distributed = torch.distributed
+        if not (distributed.is_available() and distributed.is_initialized()):
+            return
+        ranks = distributed.get_world_size()
+        if ranks > 1 and self._options.num_readers == 1:
+            warnings.warn(
+                f'each of the {ranks} ranks reads the same batches; give dataset.torch num_readers='
+                'torch.distributed.get_world_size(), reader_index=torch.distributed.get_rank(), unless '
+                'the trainer divides batches among ranks, as Accelerate does',
+                stacklevel=3,
+            )
 
     def _tensors(self, iterator: BatchIterator) -> Iterator[dict[str, torch.Tensor]]:
         with _errors_of_workers():
@@ -159,6 +195,7 @@ class TorchBatches(torch.utils.data.IterableDataset):
                 yield {name: torch.from_numpy(array) for name, array in batch.items()}
         if self._current is iterator:
             self._current = None
+            self._iterations.leave(_worker()[0])
 
 
 class WorkerInputError(InputError):
@@ -200,10 +237,13 @@ def _worker() -> tuple[int, int]:
 
 
 class _SharedIterations:
-    """Counts iterations that begin in any process; the workers of one have the same number."""
+    """Counts iterations that begin in any process; the workers of one have the same number.
+
+    The values are the count, the seeds of the last iterations, and the processes that are within one.
+    """
 
     def __init__(self, values: list[int] | None = None):
-        values = values or [0] + [_NO_SEED] * _REMEMBERED
+        values = (values or [0] + [_NO_SEED] * _REMEMBERED) + [0] * _REMEMBERED
         # Locks of this context go to processes however they are started.
         self._values = multiprocessing.get_context('spawn').Array('q', values)
 
@@ -215,7 +255,7 @@ class _SharedIterations:
     @count.setter
     def count(self, count: int) -> None:
         with self._values:
-            self._values[:] = [count] + [_NO_SEED] * _REMEMBERED
+            self._values[:_PROCESSES] = [count] + [_NO_SEED] * _REMEMBERED
 
     def begin(self, seed: int = _NO_SEED) -> int:
         """Returns the number of the iteration of a loader's seed; without one, of a new iteration."""
@@ -234,10 +274,27 @@ class _SharedIterations:
             self._values[0] = max(self._values[0], number + 2)
         return number + 1
 
+    @property
+    def has_workers(self) -> bool:
+        """Whether workers of this process are within an iteration."""
+        processes = {child.pid for child in multiprocessing.active_children()}
+        return not processes.isdisjoint(self._values[_PROCESSES:])
+
+    def enter(self, worker: int) -> None:
+        """Notes that this process, a worker, is within an iteration."""
+        self._values[_PROCESSES + worker % _REMEMBERED] = os.getpid()
+
+    def leave(self, worker: int) -> None:
+        """Notes that this process, if it is this worker, has given all batches of its iteration."""
+        number = _PROCESSES + worker % _REMEMBERED
+        with self._values:
+            if self._values[number] == os.getpid():
+                self._values[number] = 0
+
     def __getstate__(self) -> object:
         # Shared memory goes to a process that is being started, and to nothing else.
         if multiprocessing.context.get_spawning_popen() is None:
-            return self._values[:]
+            return self._values[:_PROCESSES]
         return self._values
 
     def __setstate__(self, state: Any) -> None:

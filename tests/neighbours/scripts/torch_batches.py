@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 from tokcore import open_dataset
+from tokcore.errors import InputError
 
 ARGUMENTS = {'tokens_per_batch': 256, 'seed': 3}
 
@@ -37,6 +38,19 @@ def resumed(dataset, loader_class, of_other=None, **options):
     (other if stateful else others).load_state_dict(state)
     found = [[targets(iterator), targets(loader)], [targets(other), targets(other)]]
     return [*found, others.state_dict()]
+
+
+def state_of_workers(dataset, **options):
+    """What `state_dict` says while two workers are within an epoch, and what it returns after the epoch."""
+    batches = dataset.torch('train', **ARGUMENTS)
+    iterator = iter(DataLoader(batches, batch_size=None, num_workers=2, **options))
+    next(iterator)
+    try:
+        refused = f'not refused: {batches.state_dict()}'
+    except InputError as error:
+        refused = str(error)
+    targets(iterator)
+    return refused, batches.state_dict()
 
 
 def first_batches(dataset, **arguments):
@@ -100,6 +114,11 @@ def main(folder):
                 'by persistent workers': [targets(by_persistent) for _ in range(3)],
                 'by spawned workers': [targets(by_spawned) for _ in range(2)],
                 'by readers': by_readers(dataset, 3),
+                'state of workers': [
+                    state_of_workers(dataset),
+                    state_of_workers(dataset, persistent_workers=True),
+                    state_of_workers(dataset, multiprocessing_context='spawn'),
+                ],
                 'resumed': [
                     resumed(dataset, DataLoader),
                     resumed(dataset, DataLoader, {'num_workers': 2}),

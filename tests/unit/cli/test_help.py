@@ -88,6 +88,13 @@ def test_every_topic_and_every_scheme_has_a_text(capsys):
     assert all(topic in listed for topic in topics)
 
 
+def test_the_topic_of_schemes_names_all_of_them():
+    names = scheme_names()
+    assert f'{", ".join(names)}: which options each has' in ' '.join(topic_help().split())
+    about = topic_help('schemes').partition('An option of')[0].replace('--scheme', '')
+    assert [word for word in re.findall(r'\w+', about) if word in names] == [*names]
+
+
 def test_a_scheme_has_its_own_options_alone():
     text = topic_help('schemes/bpe')
     assert '--merges' in text and '--search' not in text

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,14 +134,14 @@ def test_single_texts_by_a_budget_of_tokens(tmp_path_factory, shards, template, 
 
 @given(shards_of('inputs', 'targets'), st.sampled_from(TEMPLATES), st.sampled_from([None, 5]))
 def test_pairs_by_nmts_rule(tmp_path_factory, shards, template, start):
-    dataset, (_, before, after) = drawn(tmp_path_factory, shards, template), template
+    dataset, before = drawn(tmp_path_factory, shards, template), template[1]
     batches = dataset.batches(
         'train', batch_size=3, for_model='seq2seq', start=start, source_max_length=8
     )
     first = start or (TAG if before else PAD)
     assert rows_of(batches, ['encoder_inputs', 'decoder_inputs']) == sorted(
         (
-            [*before, *row['inputs'][:8], *after],
+            [*before, *row['inputs'][:8], END],
             *read_and_learned([*row['targets'], END], first),
         )
         for shard in shards
@@ -252,9 +253,16 @@ def texts(tmp_path_factory):
     return opened(tmp_path_factory.mktemp('texts') / 'd', [rows])
 
 
+@pytest.fixture(scope='module')
+def pairs_without_ends(tmp_path_factory):
+    rows = [{'inputs': [2 + k], 'targets': [3 + k % 5] * (1 + k % 9)} for k in range(60)]
+    return opened(tmp_path_factory.mktemp('pairs') / 'd', [rows], template='$A')
+
+
 ASKED = [
     ('pairs', 'batches', {'tokens_per_batch': 20, 'for_model': 'seq2seq'}),
     ('pairs', 'batches', {'batch_size': 4, 'for_model': 'seq2seq'}),
+    ('pairs_without_ends', 'batches', {'batch_size': 4, 'for_model': 'seq2seq'}),
     ('pairs', 'packed', {'length': 12, 'for_model': 'seq2seq'}),
     ('texts', 'batches', {'tokens_per_batch': 20, 'for_model': 'lm'}),
     ('texts', 'batches', {'batch_size': 4, 'for_model': 'lm'}),
@@ -344,3 +352,30 @@ def test_an_end_that_nobody_knows_is_asked_for(tmp_path, texts):
     for end, learned in ((3, [[6, 3]]), (False, [[6]])):
         [batch] = dataset.batches('train', end=end, **asked)
         assert batch['labels'].tolist() == learned
+
+
+def test_the_recorded_end_is_before_that_with_the_role(tmp_path):
+    folder = write_dataset(tmp_path / 'd', [[{'targets': [5, 6]}]], template='$A')
+    end = {'feature': 'targets', 'id': 9, 'token': '', 'in_template': False}  # as of --end 9
+    change_manifest(folder, lambda fields: fields.update(end_of_document=[end]))
+    dataset = open_dataset(folder)
+    for asked in ({'batch_size': 1}, {'tokens_per_batch': 9}):
+        [batch] = dataset.batches('train', for_model='lm', start=PAD, **asked)
+        assert batch['labels'].tolist() == [[5, 6, 9]]
+    [of_nmt] = dataset.batches('train', batch_size=1)
+    assert of_nmt['target_output'].tolist() == [[5, 6, 9]]
+
+
+def test_an_end_that_is_asked_for_is_of_the_vocabulary_of_targets(two_vocabularies):
+    folder = Path(two_vocabularies(inputs={'pad': 0}, targets={'pad': 0, 'begin': 1}).folder)
+    end = {'feature': 'inputs', 'id': 9, 'token': 'g', 'in_template': False}
+    change_manifest(folder, lambda fields: fields.update(end_of_document=[end]))
+    dataset = open_dataset(folder)
+    asked = {'for_model': 'seq2seq', 'end': 4, 'shuffle': False}
+    for rule in ({'batch_size': 2}, {'tokens_per_batch': 20, 'max_length': 6, 'boundaries': []}):
+        [batch] = dataset.batches('train', **rule, **asked)
+        assert batch['encoder_inputs'].tolist() == [[5, 6, 9], [6, 9, 0]]
+        assert batch['labels'].tolist() == [[3, 4, IGNORED, IGNORED], [6, 3, 4, 4]]
+    [packed] = dataset.packed('train', 6, strategy='greedy', **asked)
+    assert packed['encoder_inputs'].tolist() == [[5, 6, 9, 6, 9, 0]]
+    assert packed['labels'].tolist() == [[3, 4, 6, 3, 4, 4]]
