@@ -418,6 +418,7 @@ def _recorded_job(
         dataset=EncodeOptions(**fields, encoding=options_from(scheme.encoding, values)),
         output=output,
         execution=_execution(options, engine, output, scheme),
+        unknown=options_from(UnknownOptions, vars(options)),
     )
 
 

@@ -110,7 +110,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
             plan = plan_reading(reading, execution, path)
             made = encode_into(
                 plan, execution, dataset, features, layout, records, ends, path, job.output,
-                None if previous else lambda sample: refuse_unknown(job, sample),
+                lambda sample: refuse_unknown(dataclasses.replace(job, reading=reading), sample),
             )  # fmt: skip
         if previous is not None:
             made = merge_previous(job, features, made, attempt.path, path)

@@ -72,6 +72,15 @@ def test_the_limit_changes_no_byte_and_may_be_lower(encoding, tmp_path):
     assert files_of(tmp_path / 'any') == files_of(tmp_path / 'default')
 
 
+def test_an_update_is_refused_for_the_text_that_it_adds(encoding, tmp_path):
+    succeed(*encoding(lines_of(KNOWN, 0, lines=500)))
+    added = write(tmp_path / 'added.txt', lines_of(KNOWN, 9))
+    update = ['update', tmp_path / 'out', '--text', added, '--output', tmp_path / 'updated']
+    said = refuse(*update)
+    assert '450 of 500 ids of targets' in said and 'more than --max-unknown 20%, such as' in said
+    succeed(*update, '--max-unknown', '90%')
+
+
 @pytest.mark.parametrize('value', ['20', '-1%', '101%', 'x'])
 def test_a_limit_is_a_share(value, encoding):
     assert 'is not a share of ids from 0% to 100%' in refuse(
