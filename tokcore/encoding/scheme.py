@@ -27,7 +27,7 @@ import dataclasses
 import itertools
 import json
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -352,6 +352,11 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
             InputError: naming `path`, if it is not a vocabulary of this scheme.
         """
         return {}
+
+    def refuse_unstated(  # noqa: B027 - most files need no option
+        self, data: bytes, path: str, stated: Collection[str]
+    ) -> None:
+        """Raises InputError if a vocabulary's file needs an option that is not among those stated, by their keys."""
 
     @property
     def fixed(self) -> VocabularyT | None:
