@@ -89,11 +89,11 @@ def test_files_with_the_same_ids_on_the_same_lines_are_paired_by_lines():
         (document(one(), one()), document(one(text='EINS'), one(text='ZWEI'))),
         (document(one(), two()), document(one('', 'EINS'), two('', 'ZWEI'))),
         (document(one(), two()), document(one(text='EINS'), two(text='ZWEI'), name='')),
-        (document('<p>', one('', 'one'), name=''), document(one('', 'EINS'), '</p>', name='')),
+        (document(one(''), two(''), name=''), document(one('', 'EINS'), two('', 'ZWEI'), name='')),
     ):
         texts, rejects, formats = paired(source, target)
         assert formats == {Sgm} and not rejects
-        assert [pair[1] for pair in texts] == ['EINS', 'ZWEI'][: len(texts)]
+        assert [pair[1] for pair in texts] == ['EINS', 'ZWEI']
 
 
 def test_where_ids_are_missing_the_order_in_a_document_counts():
@@ -107,6 +107,15 @@ def test_where_ids_are_missing_the_order_in_a_document_counts():
     # One of several has an id.
     mixed = document('<p>', one(text='EINS'), two('', 'ZWEI'))
     assert paired(document(one(''), two()), mixed)[0] == [('one', 'EINS'), ('two', 'ZWEI')]
+
+
+@pytest.mark.parametrize('before', [[], ['<p>']], ids=['as many lines', 'more lines'])
+def test_segments_without_any_ids_on_other_lines_are_paired_by_their_order(before):
+    source = document('<p>', one(''), two(''), *before, name='')
+    target = document(one('', 'EINS'), two('', 'ZWEI'), '</p>', name='')
+    texts, rejects, formats = paired(source, target)
+    assert formats == {SgmByIds} and not rejects
+    assert texts == [('one', 'EINS'), ('two', 'ZWEI')]
 
 
 def test_documents_without_ids_are_paired_by_their_order():
