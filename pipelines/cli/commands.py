@@ -324,6 +324,7 @@ def _encode_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
         output=output,
         execution=_execution(options, engine, output, scheme),
         unknown=options_from(UnknownOptions, vars(options)),
+        states_special_tokens='allow_special_tokens' in options.given,
     )
 
 

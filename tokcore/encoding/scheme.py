@@ -388,6 +388,10 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         """
         return {}
 
+    def special_tokens_of(self, vocabulary: VocabularyT) -> Sequence[str]:
+        """Returns the special tokens that are found in text with `--allow-special-tokens`."""
+        return ()
+
     def dropped(self, vocabulary: VocabularyT) -> DroppedCharacters | UnmatchedText | None:
         """Returns what counts the text that becomes no id by mistake; None: all does."""
         return None

@@ -237,6 +237,9 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
             and len(bert_tokens(piece, self.normalizer_kind, False, False, False)) > 1
         }
 
+    def special_tokens_of(self, vocabulary: WordPieceVocabulary) -> Sequence[str]:
+        return vocabulary.special_tokens
+
     @property
     def tokenizer_file_names(self) -> tuple[str, ...]:
         # `tokenizers` has no normalizer that does what the code of the paper does.
