@@ -189,7 +189,7 @@ def _paired_by_ids(
     for pair in pairs:
         texts, bad = [], []
         for side, each in enumerate(pair):
-            content = each.text.replace(b'\r', b'').replace(b'\n', b' ').strip()
+            content = each.text.strip(b'\r\n').replace(b'\r', b'').replace(b'\n', b' ')
             reason, text = '', ''
             if each.end - each.start > longest:
                 reason = 'too_long'

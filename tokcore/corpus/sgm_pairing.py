@@ -176,7 +176,7 @@ class _FileSegments:
     def content(self, segment: Segment) -> bytes:
         """Returns the text of a segment as of one line."""
         start, end = segment.text
-        return self._data[start:end].replace(b'\r', b'').replace(b'\n', b' ').strip()
+        return self._data[start:end].strip(b'\r\n').replace(b'\r', b'').replace(b'\n', b' ')
 
     def flaw(self, segment: Segment, is_damaged: bool, max_line_bytes: int) -> Reject | None:
         """Returns the reject of a segment that has a counterpart and cannot be used; else None."""

@@ -16,7 +16,7 @@ from tokcore.corpus.entities import decode_references
 from tokcore.corpus.formats import block_rows
 from tokcore.corpus.sgm_pairing import LayoutReader, corresponds
 from tokcore.errors import InputError
-from tokcore.text.normalizers import T2T_LINES
+from tokcore.text.normalizers import T2T_LINES, UNSTRIPPED_LINES
 
 number = st.one_of(
     st.integers(0, 0x110010),
@@ -153,6 +153,19 @@ def test_two_segments_on_a_line_are_two_and_one_on_two_lines_is_one():
     [rows] = found
     line = source.index(' <seg id="1"')
     assert rows.offsets.tolist() == [line, source.index('<seg id="2"'), source.index('<seg id="3"')]
+
+
+def test_white_space_in_segments_is_kept_as_in_files_that_are_paired_by_lines():
+    lines = [one(text=' one\u3000'), two(text='\ttwo words  ')]
+    wanted = [(' one\u3000',) * 2, ('\ttwo words  ',) * 2]
+    for target, kind in [(lines, Sgm), (lines[::-1], SgmByIds)]:
+        files = (document(*lines).encode(), document(*target).encode())
+        [block] = became_of(Sgm(), files).blocks
+        assert type(block.format) is kind
+        assert texts_of(block_rows(block, UNSTRIPPED_LINES)) == wanted
+    alone = document('<seg id="1">', 'on lines', 'of its own', '</seg>')
+    [block] = became_of(Sgm(), (alone.encode(), document(one()).encode())).blocks
+    assert texts_of(block_rows(block, UNSTRIPPED_LINES)) == [('on lines of its own', 'one')]
 
 
 def test_a_row_on_a_line_of_its_own_is_known_by_that_line_in_either_way():
