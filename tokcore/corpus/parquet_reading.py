@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -58,7 +58,12 @@ class ParquetReader(FormatReader):
 
     format: Parquet
 
-    def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
+    def check(
+        self,
+        files: tuple[CorpusFile, ...],
+        open_binary: OpenBinary,
+        stated: Collection[str] | None = None,
+    ) -> None:
         _read_shares(files[0], open_binary, self.format.fields_to_read)
 
     def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
