@@ -250,9 +250,11 @@ def _check_column(
         kind = kind.field(name).type
     types, fits = _TYPES[what]
     if not fits(kind):
+        name, is_extra = '.'.join(path), option != '--fields'
+        numbers = [each for each in (INT, FLOAT) if is_extra and _TYPES[each][1](kind)]
+        hint = f', or give {name}:{numbers[0]}' if numbers else ''
         raise InputError(
-            f'{file.path}: the column {".".join(path)} is {kind}, not {types}; choose another with '
-            f'{option}'
+            f'{file.path}: the column {name} is {kind}, not {types}; choose another with {option}{hint}'
         )
 
 
