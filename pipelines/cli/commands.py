@@ -99,7 +99,7 @@ from tokcore.schemes import DEFAULT_SCHEME
 _LOGGER = logging.getLogger(__name__)
 
 _ENDINGS_OF_SCHEMES = {
-    '.json': 'bpe', '.codes': 'bpe', 'vocab.txt': 'wordpiece', '.model': 'unigram',
+    '.json': 'bpe', '.codes': 'bpe', '/vocab.txt': 'wordpiece', '.model': 'unigram',
 }  # fmt: skip
 
 _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
