@@ -514,6 +514,8 @@ def load_tokenizer(
         of_scheme = {**(record.scheme_options or {}), **of_scheme}
     elif path is not None and not isinstance(resolved, BpeScheme):  # whose parser reads them
         of_scheme = {**resolved.options_from_file(data, os.fspath(path)), **of_scheme}
+        if isinstance(scheme, str):
+            resolved.refuse_unstated(data, os.fspath(path), of_scheme)
     resolved = find_scheme(resolved, **typing.cast(typing.Any, of_scheme))
     encoding = keyword_fields(resolved.encoding, of_encoder, name)
     if encoding.pop('template', None) is not None:

@@ -98,9 +98,10 @@ def scheme_of(
             scheme = _scheme_by_form(path)
             schemes[f'the vocabulary {path} is by its form one of --scheme {scheme}'] = scheme
         if record is None and (name := requested or scheme) in scheme_names():
-            stated[path] = find_scheme(name).options_from_file(
-                _read(path), path, filesystem.read_if_there
-            )
+            found, data = find_scheme(name), _read(path)
+            stated[path] = found.options_from_file(data, path, filesystem.read_if_there)
+            if values is not None:  # `inspect` and `compare` have no such options
+                found.refuse_unstated(data, path, {**stated[path], **values})
     first, name = next(iter(schemes.items()), ('', DEFAULT_SCHEME))
     for statement, scheme in schemes.items():
         if scheme != name:

@@ -98,6 +98,10 @@ from tokcore.schemes import DEFAULT_SCHEME
 
 _LOGGER = logging.getLogger(__name__)
 
+_ENDINGS_OF_SCHEMES = {
+    '.json': 'bpe', '.codes': 'bpe', '/vocab.txt': 'wordpiece', '.model': 'unigram',
+}  # fmt: skip
+
 _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
 
 
@@ -287,6 +291,8 @@ def _vocab_job(options: argparse.Namespace, engine: Engine, output: str) -> Voca
     scheme, learning = learning_from_options(
         _learning_scheme(options, options.scheme), vars(options)
     )
+    if scheme.name == DEFAULT_SCHEME and 'scheme' not in options.given:
+        _refuse_name_of_another(output)
     execution = _execution(options, engine, output, scheme)
     _refuse_long_endings(output, *_BESIDE_VOCABULARY)
     source: TextToCount | CountFiles
@@ -324,6 +330,7 @@ def _encode_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
         output=output,
         execution=_execution(options, engine, output, scheme),
         unknown=options_from(UnknownOptions, vars(options)),
+        states_special_tokens='allow_special_tokens' in options.given,
     )
 
 
@@ -418,6 +425,7 @@ def _recorded_job(
         dataset=EncodeOptions(**fields, encoding=options_from(scheme.encoding, values)),
         output=output,
         execution=_execution(options, engine, output, scheme),
+        unknown=options_from(UnknownOptions, vars(options)),
     )
 
 
@@ -491,6 +499,16 @@ def _refuse_text(options: argparse.Namespace) -> None:
     _refuse_sample(options, '--counts takes its place')
     if names_files(options) or options.side:
         raise InputError('--counts takes the place of text; give one of the two')
+
+
+def _refuse_name_of_another(output: str) -> None:
+    """Refuses the name of another scheme's file for a vocabulary whose scheme is not given."""
+    for ending, scheme in _ENDINGS_OF_SCHEMES.items():
+        if output.endswith(ending):
+            raise InputError(
+                f'{output} is named like a file of --scheme {scheme}, and the default is --scheme '
+                f'{DEFAULT_SCHEME}; give the scheme of the vocabulary, or another --output'
+            )
 
 
 def _refuse_long_endings(path: str, *endings: str) -> None:

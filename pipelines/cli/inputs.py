@@ -30,6 +30,7 @@ from tokcore.corpus.formats import CorpusFormat, format_of_files
 from tokcore.corpus.order_keys import key_ranges
 from tokcore.errors import InputError
 from tokcore.filters.leaving_out import AddressedFiles
+from tokcore.filters.registry import converting_filters
 from tokcore.options import declared, flag, shown
 
 _USUAL_NAME = 255  # bytes, if the system states no limit; all usual filesystems have this one
@@ -133,7 +134,10 @@ def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[Spli
                 'for it; give one of the two'
             )
         else:
-            datasets += [dataclasses.replace(each, split=split, clean=()) for each in training]
+            datasets += [
+                dataclasses.replace(each, split=split, clean=converting_filters(each.clean))
+                for each in training
+            ]
     if shares:
         datasets = _with_key_ranges(datasets, shares, options.seed)
     check_same_shape([(each.dataset or each.split, each.chosen_format) for each in datasets])

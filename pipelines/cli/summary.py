@@ -92,11 +92,11 @@ def _counted(lines: LineTally, made: Manifest, job: Job) -> str:
 
 
 def _size(vocabulary: VocabularyRecord, made: Manifest) -> str:
-    """How many entries a vocabulary has, and how many it was to have."""
-    target = made.options.get('vocab_size')
-    if target is None or target == vocabulary.size:
-        return f'{vocabulary.size:,} entries'
-    return f'{vocabulary.size:,} entries, for --vocab-size {target}'
+    """How many entries a vocabulary has, how many it was to have, and its scheme."""
+    target, entries = made.options.get('vocab_size'), f'{vocabulary.size:,} entries'
+    if target not in (None, vocabulary.size):
+        entries += f', for --vocab-size {target}'
+    return f'{entries}, of --scheme {vocabulary.scheme}'
 
 
 def _next_commands(job: Job, made: Manifest) -> Iterator[str]:

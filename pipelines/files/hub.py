@@ -193,6 +193,8 @@ def _pinned(path: str) -> _Address:
         )
     kind = 'dataset' if match['datasets'] else 'model'
     revision = (match['revision'] or hub.constants.DEFAULT_REVISION).replace('%2F', '/')
+    if revision.startswith('~'):  # as DuckDB has it
+        raise InputError(f'{path}: give the revision as @refs/convert/{revision[1:]}')
     repository = _Address(kind, match['repository'], revision)
     if not _COMMIT.fullmatch(revision):
         if repository not in _commits:

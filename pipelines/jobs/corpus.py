@@ -11,7 +11,7 @@ import itertools
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipelines.artifacts.outputs import InputState
@@ -291,7 +291,7 @@ def find_corpus(
         rows = list(zip(*by_role, strict=True))  # of files that are read together
         found += itertools.chain.from_iterable(rows)
         files = [tuple(file.file for file in row) for row in rows]
-        _check(kind, files)
+        _check(kind, files, dataset.options)
         if not is_added and not any(first.size or first.compressed for first, *_ in files):
             names = ', '.join(first.path for first, *_ in files)
             raise InputError(
@@ -393,12 +393,14 @@ def _most_ratio(compressed: Compression) -> int:
     return _MOST_GZIP_RATIO if compressed is True else MOST_RATIO
 
 
-def _check(kind: CorpusFormat, files: Sequence[tuple[CorpusFile, ...]]) -> None:
+def _check(
+    kind: CorpusFormat, files: Sequence[tuple[CorpusFile, ...]], stated: Collection[str]
+) -> None:
     """Checks the files that are read together, those of an archive in its order."""
     for rows in in_passes(files, lambda row: row, sys.maxsize):
         with reading_on(filesystem.open_binary, rows) as open_binary:
             for row in rows:
-                format_reader(kind).check(row, open_binary)
+                format_reader(kind).check(row, open_binary, stated)
 
 
 def _find(

@@ -493,6 +493,7 @@ class EncodeJob:
         output: a folder, an absolute path.
         execution: how it is run.
         unknown: how much of the text the vocabularies must know.
+        states_special_tokens: whether the user states what special tokens in text become.
         previous: the dataset that is updated, if there is one.
     """
 
@@ -502,6 +503,7 @@ class EncodeJob:
     output: str
     execution: Execution
     unknown: UnknownOptions = UnknownOptions()
+    states_special_tokens: bool = True
     previous: PreviousDataset | None = None
     sample: ClassVar[SampleOptions] = SampleOptions()
 

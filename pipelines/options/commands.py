@@ -293,7 +293,7 @@ def _commands_of(
         'update': Command(
             'add files to a dataset and remove rows, without encoding the others again',
             'pipelines.cli.commands:run_command',
-            (*splits, Group((UpdateOptions,))),
+            (*splits, Group((UpdateOptions, UnknownOptions))),
             (
                 'tokbeam update out --text new.txt --output out.2',
                 'tokbeam update out --remove rows.txt --output out.2',

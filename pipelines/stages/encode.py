@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from pipelines.artifacts.vocabularies import (
     vocabulary_reader,
     warn_of_missing_tokens,
 )
+from pipelines.engines.progress import AT_ONCE
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt, WorkFolder
 from pipelines.files.hub import address_in_cache
@@ -60,7 +62,7 @@ from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.errors import InputError
 from tokcore.filters.applying import select_rows
 from tokcore.filters.leaving_out import Place, list_of, refuse_missing
-from tokcore.options import recorded
+from tokcore.options import recorded, shown
 from tokcore.reading.record_index import index_name
 from tokcore.records.manifest import (
     REMOVED_NAME,
@@ -69,6 +71,8 @@ from tokcore.records.manifest import (
     VocabularyRecord,
     shard_name,
 )
+
+_LOGGER = logging.getLogger(__name__)
 
 _SHOWN_WORDS, _SHOWN_CHARACTERS = 5, 40
 """Unknown words that an error names, and of each its beginning."""
@@ -110,7 +114,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
             plan = plan_reading(reading, execution, path)
             made = encode_into(
                 plan, execution, dataset, features, layout, records, ends, path, job.output,
-                None if previous else lambda sample: refuse_unknown(job, sample),
+                lambda sample: check_sample(dataclasses.replace(job, reading=reading), sample),
             )  # fmt: skip
         if previous is not None:
             made = merge_previous(job, features, made, attempt.path, path)
@@ -336,6 +340,21 @@ def _left_out_rows(plan: ReadPlan) -> Iterator[Place]:
             rows = select_rows(block, bare, plan.reading.scheme.normalizer)
             places = row_places(block.file_index, rows.identities)
             yield from ((name, place) for place in places[is_among(places, listed)].tolist())
+
+
+def check_sample(job: EncodeJob, sample: EncodedSample) -> None:
+    """Checks a sample of the text; raises InputError as `refuse_unknown`."""
+    refuse_unknown(job, sample)
+    special = [(rows, token) for tally in sample.ids for token, rows in tally.special.items()]
+    if special and not job.states_special_tokens:
+        rows, token = max(special)
+        _LOGGER.warning(
+            f'{rows:,} rows of a sample of {sample.text_bytes:,} bytes have the special token '
+            f'{shown(token.decode("utf-8", "replace"))} in their text, which becomes ordinary pieces; give '
+            '--allow-special-tokens to encode it as the token, or allow_special_tokens = false in a '
+            'job file to keep it so',
+            extra={AT_ONCE: True},
+        )
 
 
 def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:

@@ -5,6 +5,7 @@ import functools
 import itertools
 import logging
 import os
+import re
 import threading
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -442,12 +443,17 @@ class LoadedBlockEncoder:
             path: encoder.scheme.dropped(vocabulary)
             for path, vocabulary in path_to_vocabulary.items()
         }
+        is_sample = listed_rows is not None
+        self._path_to_special = {
+            path: _any_of(encoder.scheme.special_tokens_of(vocabulary) if is_sample else ())
+            for path, vocabulary in path_to_vocabulary.items()
+        }
         self._thread = threading.local()
 
     def for_samples(self, listed_rows: int) -> 'LoadedBlockEncoder':
         """Returns one with the same vocabularies that leaves out the lines that cannot be used.
 
-        It lists the unknown tokens of so many rows of a block.
+        It lists the unknown tokens of so many rows of a block, and counts rows with special tokens as text.
         """
         encoder = dataclasses.replace(self._encoder, on_error='skip')
         return LoadedBlockEncoder(encoder, self._path_to_vocabulary, listed_rows)
@@ -489,7 +495,14 @@ class LoadedBlockEncoder:
                     self.vocabulary(encoded.vocabulary).special_ids.unknown,
                     self._path_to_dropped[encoded.vocabulary],
                     self._listed_rows,
+                    self._path_to_special[encoded.vocabulary],
                 )
                 for encoded in self._encoder.features
             ]
         return self._thread.features
+
+
+def _any_of(tokens: Sequence[str]) -> re.Pattern[bytes] | None:
+    """Returns an expression of texts that prefers longer ones; None without any."""
+    words = [re.escape(token.encode('utf-8', 'surrogatepass')) for token in tokens if token]
+    return re.compile(b'|'.join(sorted(words, key=len, reverse=True))) if words else None

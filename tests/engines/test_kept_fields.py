@@ -157,6 +157,18 @@ def test_a_column_of_another_type_is_refused_before_any_work(tmp_path):
     assert 'a.parquet: the column score is double, not whole numbers' in said
 
 
+@pytest.mark.parametrize(
+    ('given', 'hint'),
+    [
+        (jsonl, 'fields meta.id,views (numbers are kept as FIELD:int or FIELD:float)'),
+        (parquet, 'not text or bytes; choose another with --keep or --label, or give views:int'),
+    ],
+)
+def test_how_numbers_are_kept_is_said_where_they_are_named_as_text(given, hint, tmp_path):
+    words = ['build', *given(tmp_path), '--keep', 'meta.id,views', *BUILD]
+    assert hint in refuse(*words, '--output', tmp_path / 'out')
+
+
 REFUSED = {
     'labels alone': (['--labels', 'labels'], '--labels needs --label'),
     'two texts': (['--fields', 'text,kind', '--label', 'views'], '--label is for one text'),

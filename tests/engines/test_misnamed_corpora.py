@@ -3,7 +3,7 @@
 import gzip
 import lzma
 
-from jobs import refuse
+from jobs import refuse, succeed
 from packed_members import tar_of, zip_of
 
 TEXT = b'hello\nworld\n' * 50
@@ -35,3 +35,17 @@ def test_what_is_not_text_stops_a_job_also_where_bad_lines_are_skipped(tmp_path)
         'encode', *HOW, '--output', tmp_path / 'out', '--text', f'{tmp_path}/*.t*'
     )
     assert not (tmp_path / 'out').exists()
+
+
+def test_fields_of_csv_in_tab_separated_columns_need_the_quoting(tmp_path):
+    paths = [tmp_path / 'a.tsv', tmp_path / 'b.tsv']
+    for path in paths:
+        path.write_bytes(b'one\t"eins ""1"""\n')
+    encode = ['encode', *HOW, '--tsv', paths[0], '--output']
+    assert 'a.tsv has \'"eins ""1"""\', which looks like a field of CSV' in refuse(
+        *encode, tmp_path / 'out'
+    )
+    for quoting in ('none', 'csv'):
+        succeed(*encode, tmp_path / quoting, '--quoting', quoting)
+        more = ['--tsv', paths[1], '--quoting', quoting, '--output', tmp_path / f'more {quoting}']
+        succeed('update', tmp_path / quoting, *more)

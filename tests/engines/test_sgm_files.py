@@ -53,12 +53,15 @@ def test_entities_are_kept_if_asked_for(plain, tmp_path):
     assert dict(texts_of(folder)) == dict(zip(SOURCES, TARGETS, strict=True))
 
 
-def test_files_without_ids_and_of_other_numbers_of_lines_are_refused(tmp_path):
+def test_files_without_ids_and_of_other_numbers_of_segments_are_refused(tmp_path):
     short = write(tmp_path / 'a.sgm', b'<seg>one</seg>\n')
-    long = write(tmp_path / 'b.sgm', b'<seg>eins</seg>\n<p>\n')
+    long = write(tmp_path / 'b.sgm', b'<p>\n<seg>eins</seg>\n')
+    assert texts_of(build(tmp_path / 'out', short, long)) == [('one', 'eins')]
+    write(long, b'<seg>eins</seg>\n<seg>zwei</seg>\n')
     given = ['--source', short, '--target', long, *BUILD]
-    said = refuse('build', *given, '--output', tmp_path / 'out')
-    assert 'a.sgm has 1 lines but' in said
+    said = refuse('build', *given, '--output', tmp_path / 'more')
+    assert 'a.sgm, line 1: a segment without an id' in said
+    assert 'has no counterpart in the other file' in said
 
 
 def test_a_segment_of_one_side_alone_stops_the_job(plain, tmp_path):

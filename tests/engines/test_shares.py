@@ -1,5 +1,7 @@
 """`--dev-share` and `--test-share`: splits cut off one corpus, with each of its rows in one of them."""
 
+import unicodedata
+
 import pytest
 from dataset_files import files_of, lines_of, manifest_of, shards_and_vocabularies, texts_of
 from generated_text import as_lines, as_tsv, kept_pairs, pairs_with_gaps
@@ -66,6 +68,20 @@ def test_another_seed_is_another_cut_and_a_test_share_leaves_dev_as_it_is(tsv, c
     dev = sorted(texts_of(cut, 'dev'))
     assert sorted(texts_of(tmp_path / 'seed', 'dev')) != dev
     assert sorted(texts_of(tmp_path / 'dev', 'dev')) == dev
+
+
+def test_filters_that_only_convert_text_apply_to_what_is_cut_off_too(tsv, cut, tmp_path):
+    clean = ['--clean', 'length:1:60,nfkc']
+    succeed('build', '--tsv', tsv, *OPTIONS, *SHARES, *clean, '--output', tmp_path / 'out')
+    assert lines_of(tmp_path / 'out')['length'] > 0
+    for split in ('dev', 'test'):
+        converted = [
+            tuple(unicodedata.normalize('NFKC', text) for text in pair)
+            for pair in texts_of(cut, split)
+        ]
+        assert converted != texts_of(cut, split)
+        assert any(len(text) > 60 for pair in converted for text in pair)
+        assert texts_of(tmp_path / 'out', split) == converted
 
 
 def test_a_job_file_has_them_too(tsv, cut, tmp_path):

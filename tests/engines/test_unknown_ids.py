@@ -72,6 +72,15 @@ def test_the_limit_changes_no_byte_and_may_be_lower(encoding, tmp_path):
     assert files_of(tmp_path / 'any') == files_of(tmp_path / 'default')
 
 
+def test_an_update_is_refused_for_the_text_that_it_adds(encoding, tmp_path):
+    succeed(*encoding(lines_of(KNOWN, 0, lines=500)))
+    added = write(tmp_path / 'added.txt', lines_of(KNOWN, 9))
+    update = ['update', tmp_path / 'out', '--text', added, '--output', tmp_path / 'updated']
+    said = refuse(*update)
+    assert '450 of 500 ids of targets' in said and 'more than --max-unknown 20%, such as' in said
+    succeed(*update, '--max-unknown', '90%')
+
+
 @pytest.mark.parametrize('value', ['20', '-1%', '101%', 'x'])
 def test_a_limit_is_a_share(value, encoding):
     assert 'is not a share of ids from 0% to 100%' in refuse(
@@ -115,6 +124,37 @@ def test_a_vocabulary_of_the_same_text_only_warns(tmp_path):
         *('encode', '--vocab', copy, '--scheme', 'word', '--name', 'n', '--output'),
         *(tmp_path / 'out', *text),
     )
+
+
+@pytest.mark.parametrize(
+    ('scheme', 'token'),
+    [('bpe', '<|im_start|>'), ('pretrained', '<|im_start|>'), ('wordpiece', '[MASK]')],
+)
+def test_special_tokens_in_text_are_warned_of_if_nothing_states_what_they_become(
+    scheme, token, tmp_path
+):
+    text = f'a b {token} a {token}\n{token}\na {token[:-1]}\na </s> b\nb {token}.\n'.encode()
+    path = write(tmp_path / 'text.txt', text)
+    vocabulary = tmp_path / 'copied' / 'tokenizer.json'
+    if scheme == 'wordpiece':
+        write(vocabulary, b'[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n</s>\n.\n[\n]\nmask\n##s\n')
+    else:
+        learning = ['--scheme', 'bpe', '--vocab-size', 280, '--special-tokens', f'</s>,{token}']
+        learned = tmp_path / 'tokenizer.json'
+        succeed('vocab', '--text', path, *learning, '--output', learned)
+        write(vocabulary, learned.read_bytes())
+    encode = ['--text', path, '--vocab', vocabulary, '--scheme', scheme, '--name', 'n']
+    encode += ['--max-unknown', '100%', '--output']
+    job = write(tmp_path / 'job.toml', b'[vocabulary]\nallow_special_tokens = false\n')
+    said = succeed('encode', *encode, tmp_path / 'out')
+    [warning] = [line for line in said.splitlines() if 'special token' in line]
+    assert f'3 rows of a sample of {len(text)} bytes have the special token {token!r}' in warning
+    assert 'give --allow-special-tokens' in warning and 'allow_special_tokens = false' in warning
+    for stated in ([job, *encode], ['--allow-special-tokens', *encode]):
+        output = tmp_path / f'stated {len(str(stated[0]))}'
+        assert 'special token' not in succeed('encode', *stated, output)
+        is_same = files_of(output) == files_of(tmp_path / 'out')
+        assert is_same == (stated[0] == job)
 
 
 def test_a_side_with_the_wrong_vocabulary_is_enough(vocabulary, tmp_path):

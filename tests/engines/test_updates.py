@@ -313,7 +313,10 @@ def run_case(case, root, convert=None):
     for text in (*old, *dev):
         for path in {path.partition('!')[0] for path in text.paths}:
             os.rename(path, hidden / path.replace('/', '+'))
-    updated = run('update', before, *words, *remove, '--output', root / 'updated')
+    updated = run(
+        *('update', before, *words, *remove, '--max-unknown', '100%'),
+        *('--output', root / 'updated'),
+    )
     for path in hidden.iterdir():
         os.rename(path, path.name.replace('+', '/'))
     write(root / 'all.txt', listed([*gone_before, *gone]))

@@ -82,6 +82,23 @@ def test_a_vocabularys_name_leaves_room_for_its_run_record(tokbeam, write_corpus
     assert_nothing_made(tmp_path / 'other')
 
 
+@pytest.mark.parametrize(
+    ('name', 'scheme'),
+    [
+        ('tokenizer.json', 'bpe'), ('bpe.codes', 'bpe'), ('vocab.txt', 'wordpiece'),
+        ('en.model', 'unigram'),
+    ],
+)  # fmt: skip
+def test_subwords_are_not_written_under_the_name_of_another_schemes_file_unless_asked_for(
+    tokbeam, write_corpus, tmp_path, name, scheme
+):
+    vocab = ['vocab', *write_corpus('text').arguments, '--vocab-size', 120]
+    vocab += ['--output', tmp_path / 'new' / name]
+    tokbeam(*vocab).assert_refused(f'{name} is named like a file of --scheme {scheme}')
+    assert_nothing_made(tmp_path / 'new')
+    assert tokbeam(*vocab, '--scheme', 'subword').status == 0
+
+
 @pytest.mark.parametrize('option', ['--output', '--work'])
 def test_a_path_beyond_the_limit_is_refused(encode, tmp_path, option):
     deep = tmp_path.joinpath(*['y' * 200] * 25)

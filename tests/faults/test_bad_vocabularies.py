@@ -83,6 +83,18 @@ def test_vocabularies_of_two_sides_have_the_same_options(
     assert tokbeam(*encode, *agreed).status == 0
 
 
+@pytest.mark.parametrize('asked', [[], ['--scheme', 'wordpiece']])
+def test_a_vocab_txt_with_capitals_needs_the_case(tokbeam, write_corpus, tmp_path, asked):
+    path = tmp_path / 'vocab.txt'
+    path.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nline\nLine\n##s\n')
+    encode = ['encode', *write_corpus('tsv').arguments, '--vocab', path, '--name', 'small', *asked]
+    encode += ['--max-unknown', '100%', '--output', tmp_path / 'out']
+    tokbeam(*encode).assert_refused(f"{path} has 'Line', which no lower-cased text becomes")
+    assert_nothing_made(tmp_path / 'out')
+    assert tokbeam(*encode, '--no-lower-case').status == 0
+    assert tokbeam('inspect', path).status == 0
+
+
 @pytest.mark.parametrize('command', ['encode', 'tokenize', 'detokenize'])
 @pytest.mark.parametrize('what', ['missing', 'a folder'])
 def test_a_vocabulary_that_is_not_a_file(tokbeam, write_corpus, tmp_path, command, what):

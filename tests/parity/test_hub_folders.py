@@ -27,7 +27,8 @@ def learned_bytes(tokenizers, folder):
 def write_pieces(folder, lower_case):
     texts = ' '.join(text.lower() if lower_case else text for text in TEXTS)
     letters = sorted(set(texts) - set(' \t'))
-    words = ['the', 'The', 'und', 'élan', 'elan', 'quick', 'Quick', '##row', 'b']
+    words = ['the', 'und', 'élan', 'elan', 'quick', '##row', 'b']
+    words += [] if lower_case else ['The', 'Quick']
     pieces = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *letters]
     pieces += [f'##{letter}' for letter in letters] + [word for word in words if word not in pieces]
     (folder / 'vocab.txt').write_text(''.join(f'{piece}\n' for piece in dict.fromkeys(pieces)))

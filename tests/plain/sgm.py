@@ -36,6 +36,7 @@ def draw_sgm(dice: random.Random) -> tuple[bytes, bytes]:
     """Returns two files of as many lines."""
     pairs = []
     oddness = dice.choice([0, 0, 0.05, 0.4])
+    has_ids = dice.random() < 0.7
     for number in range(dice.choice([0, 1, 9, 60, 400])):
         pair = []
         for _ in range(2):
@@ -45,7 +46,8 @@ def draw_sgm(dice: random.Random) -> tuple[bytes, bytes]:
                 line = dice.choice([line, b'\xff' + line, long])
             elif number % 9:
                 space = dice.choice(['', '', ' ', '\u3000'])
-                line = f'{space}<seg id="{number}">{dice.choice(_TEXTS)}</seg>'.encode()
+                name = f' id="{number}"' if has_ids else ''
+                line = f'{space}<seg{name}>{dice.choice(_TEXTS)}</seg>'.encode()
             else:
                 line = dice.choice(_MARKUP).encode()
             pair.append(line + dice.choice([b'', b'', b'\r', b' ']))
@@ -55,14 +57,12 @@ def draw_sgm(dice: random.Random) -> tuple[bytes, bytes]:
 
 def sgm_rows(
     files: Sequence[NamedText], decodes: bool, longest: int, normalizer: Normalizer = T2T_LINES
-) -> SplitRows | None:
-    """Returns the rows of two files, or None if they are paired by lines and have not as many."""
+) -> SplitRows:
+    """Returns the rows of two files."""
     segments = [_find(file.text) for file in files]
     if not _are_on_the_same_lines(files, segments):
         return _paired_by_ids(files, segments, decodes, longest, normalizer)
     sides = [lines_of(file.text) for file in files]
-    if len(sides[0]) != len(sides[1]):
-        return None
     found = SplitRows()
     judged = (judged_lines(file, longest, T2T_LINES) for file in files)
     for pair, lines in zip(zip(*judged, strict=True), zip(*sides, strict=True), strict=True):
@@ -157,8 +157,6 @@ def _are_on_the_same_lines(files: Sequence[NamedText], found: Sequence[Sequence[
             return False
         if len({each.line for each in side}) < len(side):
             return False
-    if not any(each.id or each.document[1] for side in found for each in side):
-        return True
     if len({len(lines_of(file.text)) for file in files}) > 1:
         return False
     keys = [[[each.line for each in side] for side in found]]
@@ -191,7 +189,7 @@ def _paired_by_ids(
     for pair in pairs:
         texts, bad = [], []
         for side, each in enumerate(pair):
-            content = each.text.replace(b'\r', b'').replace(b'\n', b' ').strip()
+            content = each.text.strip(b'\r\n').replace(b'\r', b'').replace(b'\n', b' ')
             reason, text = '', ''
             if each.end - each.start > longest:
                 reason = 'too_long'

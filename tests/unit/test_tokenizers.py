@@ -13,7 +13,11 @@ from tokcore import learn
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.text.bert_plain import bert_tokens
-from tokcore.tokenizers import WordPieceTokenizer, learn_wordpiece_vocabulary
+from tokcore.tokenizers import (
+    WordPieceTokenizer,
+    learn_wordpiece_vocabulary,
+    load_tokenizer,
+)
 from tokcore.wordpiece.options import SPECIAL_TOKENS, WordPieceOptions
 from tokcore.wordpiece.scheme import WordPieceScheme
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
@@ -137,6 +141,19 @@ def test_threads_share_a_tokenizer():
     for thread in threads:
         thread.join()
     assert found == [expected] * 800
+
+
+def test_the_case_of_a_file_with_capitals_is_stated(tmp_path):
+    path = tmp_path / 'vocab.txt'
+    path.write_bytes(VOCABULARY.dump())
+    with pytest.raises(InputError, match=r'give --no-lower-case or --lower-case \(lower_case='):
+        load_tokenizer(path)
+    for lower_case, piece in [(False, 'É'), (True, '[UNK]')]:
+        scheme = WordPieceScheme.of(lower_case=lower_case)
+        assert load_tokenizer(path, lower_case=lower_case).tokenize('É') == [piece]
+        assert load_tokenizer(path, scheme).tokenize('É') == [piece]
+    (tmp_path / 'tokenizer_config.json').write_text('{"do_lower_case": false}')
+    assert load_tokenizer(path).tokenize('É') == ['É']
 
 
 def test_a_file_is_loaded_with_options(tmp_path):

@@ -598,6 +598,10 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             check_flags(token, 'leave it out of the prefix')
         return {token.content: token.id for token in tokens}
 
+    def special_tokens_of(self, vocabulary: AnyVocabulary) -> Sequence[str]:
+        added = vocabulary.added if isinstance(vocabulary, BpeVocabulary) else ()
+        return [token.content for token in added if token.special]
+
     def template(self, vocabulary: AnyVocabulary, text: str | None = None) -> Template:
         if text is None and isinstance(vocabulary, BpeVocabulary):
             return vocabulary.template

@@ -640,10 +640,12 @@ class RowFilter(abc.ABC):
     Attributes:
         name: the name in options, under which dropped rows are counted.
         makes_several: whether a row may become several.
+        drops_rows: whether it drops rows; otherwise it only converts text.
     """
 
     name: str
     makes_several: ClassVar[bool] = False
+    drops_rows: ClassVar[bool] = True
 
     @property
     def stamp(self) -> str:

@@ -35,6 +35,7 @@ class ParaCrawl(RowFilter):
     """Replaces `&amp;`, then `& amp;`, `& apos;`, `& quot;`, `& lt;` and `& gt;`, blank or not."""
 
     name = 'paracrawl'
+    drops_rows = False
 
     def apply(self, sides: tuple[Side, ...]) -> Filtered:
         return Filtered(tuple(map(_replace_entities, sides)), np.arange(len(sides[0])))

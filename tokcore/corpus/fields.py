@@ -240,7 +240,9 @@ class ExtraFieldOptions:
                 f'has a label in {self.label} that is not one of the {len(self.labels or ())} names'
             )
         fields = [*([self.label] if self.label else []), *self.keep]
-        return f'has a value that does not fit one of the fields {",".join(fields)}'
+        has_texts = any(field.kind == BYTES for field in self.extra_fields)
+        hint = ' (numbers are kept as FIELD:int or FIELD:float)' if has_texts else ''
+        return f'has a value that does not fit one of the fields {",".join(fields)}{hint}'
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import functools
 import importlib
 import re
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from tokcore.corpus.corpus import (
@@ -78,8 +78,18 @@ class FormatReader(abc.ABC):
         """
         return False
 
-    def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:  # noqa: B027
+    def check(  # noqa: B027
+        self,
+        files: tuple[CorpusFile, ...],
+        open_binary: OpenBinary,
+        stated: Collection[str] | None = None,
+    ) -> None:
         """Checks files that are read side by side, before any work; does nothing by default.
+
+        Args:
+            files: a file for each role.
+            open_binary: opens files.
+            stated: options of the format that the user states, by their fields; None: it is not known.
 
         Raises:
             InputError: their beginning or end shows that they are not of this format.

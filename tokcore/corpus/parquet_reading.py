@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -58,7 +58,12 @@ class ParquetReader(FormatReader):
 
     format: Parquet
 
-    def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
+    def check(
+        self,
+        files: tuple[CorpusFile, ...],
+        open_binary: OpenBinary,
+        stated: Collection[str] | None = None,
+    ) -> None:
         _read_shares(files[0], open_binary, self.format.fields_to_read)
 
     def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
@@ -245,9 +250,11 @@ def _check_column(
         kind = kind.field(name).type
     types, fits = _TYPES[what]
     if not fits(kind):
+        name, is_extra = '.'.join(path), option != '--fields'
+        numbers = [each for each in (INT, FLOAT) if is_extra and _TYPES[each][1](kind)]
+        hint = f', or give {name}:{numbers[0]}' if numbers else ''
         raise InputError(
-            f'{file.path}: the column {".".join(path)} is {kind}, not {types}; choose another with '
-            f'{option}'
+            f'{file.path}: the column {name} is {kind}, not {types}; choose another with {option}{hint}'
         )
 
 

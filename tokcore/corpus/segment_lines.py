@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,12 @@ class SgmReader(BitextReader):
 
     format: Sgm
 
-    def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
+    def check(
+        self,
+        files: tuple[CorpusFile, ...],
+        open_binary: OpenBinary,
+        stated: Collection[str] | None = None,
+    ) -> None:
         for file in files:
             if is_wmt_xml(text_beginning(file, open_binary, HEAD_BYTES)):
                 raise wmt_xml_error(file)

@@ -176,7 +176,7 @@ class _FileSegments:
     def content(self, segment: Segment) -> bytes:
         """Returns the text of a segment as of one line."""
         start, end = segment.text
-        return self._data[start:end].replace(b'\r', b'').replace(b'\n', b' ').strip()
+        return self._data[start:end].strip(b'\r\n').replace(b'\r', b'').replace(b'\n', b' ')
 
     def flaw(self, segment: Segment, is_damaged: bool, max_line_bytes: int) -> Reject | None:
         """Returns the reject of a segment that has a counterpart and cannot be used; else None."""
@@ -381,14 +381,11 @@ class Layout(NamedTuple):
 def corresponds(source: Layout, target: Layout) -> bool:
     """Returns whether the same lines of two files have segments with the same ids.
 
-    Ids count where both files have any. Files without any ids correspond if their segments are those
-    of lines.
+    Ids count where both files have any.
     """
     both = (source, target)
     if not all(layout.is_of_lines for layout in both):
         return False
-    if not any(layout.has_ids or layout.has_document_ids for layout in both):
-        return True
     same_ids = source.ids == target.ids or not all(layout.has_ids for layout in both)
     same_documents = source.document_ids == target.document_ids or not all(
         layout.has_document_ids for layout in both

@@ -12,7 +12,8 @@ import codecs
 import csv
 import dataclasses
 import logging
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ from tokcore.corpus.stretches import FileLines
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
+from tokcore.options import shown
 from tokcore.text.normalizers import find_damage
 from tokcore.text.rows import Normalizer, Side
 
@@ -77,9 +79,15 @@ class TsvReader(LineReader):
     def rows_are_of_lines(self) -> bool:
         return not self.format.header and not self.format.is_quoted
 
-    def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
+    def check(
+        self,
+        files: tuple[CorpusFile, ...],
+        open_binary: OpenBinary,
+        stated: Collection[str] | None = None,
+    ) -> None:
         if not isinstance(files[0], MemberFile):  # an archive would be unpacked for that
-            check_separator(self.format, files[0], open_binary)
+            states_quoting = stated is None or 'quoting' in stated
+            check_beginning(self.format, files[0], open_binary, states_quoting)
         if self.format.header:
             _with_numbers(self.format, files[0], open_binary)
 
@@ -459,8 +467,15 @@ _CONVERTING = (
 """Writes quoted fields, where a text has quotes, tabs or line feeds."""
 
 
-def check_separator(declared: Tsv, file: CorpusFile, open_binary: OpenBinary) -> None:
+_QUOTED_FIELD = re.compile(r'(?:^|\t)("(?:[^"\t\n]|"")+")(?=\t|\r?$)', re.MULTILINE)
+
+
+def check_beginning(
+    declared: Tsv, file: CorpusFile, open_binary: OpenBinary, states_quoting: bool = True
+) -> None:
     """Looks at the beginning of a file, before any work.
+
+    A file with a field that is quoted as CSV's are is refused, unless `--quoting` is stated.
 
     A file is refused if a column that is read needs a tab, its first line has none, and commas or
     semicolons separate its records into the same number of fields, or its header into the names. If
@@ -473,6 +488,13 @@ def check_separator(declared: Tsv, file: CorpusFile, open_binary: OpenBinary) ->
     is_whole = len(beginning) <= _BEGINNING_BYTES
     beginning = beginning[:_BEGINNING_BYTES]
     text = beginning.decode('utf-8', 'replace').removeprefix('\ufeff')
+    if not states_quoting:
+        for field in _QUOTED_FIELD.findall(text):
+            if '""' in field[1:-1]:
+                raise InputError(
+                    f'{file.path} has {shown(field)}, which looks like a field of CSV; give --quoting csv '
+                    'if it is, or --quoting none if its quotes are text'
+                )
     first = text.partition('\n')[0].rstrip('\r')
     if not text.strip() or '\t' in first or declared.all_columns == [first]:
         return

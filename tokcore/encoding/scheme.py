@@ -27,7 +27,7 @@ import dataclasses
 import itertools
 import json
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -353,6 +353,11 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         """
         return {}
 
+    def refuse_unstated(  # noqa: B027 - most files need no option
+        self, data: bytes, path: str, stated: Collection[str]
+    ) -> None:
+        """Raises InputError if a vocabulary's file needs an option that is not among those stated, by their keys."""
+
     @property
     def fixed(self) -> VocabularyT | None:
         """The only vocabulary of a scheme that has no vocabulary files."""
@@ -382,6 +387,10 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
             InputError: one of them has a property that is not supported.
         """
         return {}
+
+    def special_tokens_of(self, vocabulary: VocabularyT) -> Sequence[str]:
+        """Returns the special tokens that are found in text with `--allow-special-tokens`."""
+        return ()
 
     def dropped(self, vocabulary: VocabularyT) -> DroppedCharacters | UnmatchedText | None:
         """Returns what counts the text that becomes no id by mistake; None: all does."""

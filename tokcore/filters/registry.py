@@ -366,6 +366,11 @@ def is_code(spec: str) -> bool:
     return spec.partition(':')[0] not in _KINDS
 
 
+def converting_filters(specs: Sequence[str]) -> tuple[str, ...]:
+    """Returns those filters that only convert text; a function of the user's may drop rows."""
+    return tuple(spec for spec in specs if not is_code(spec) and not make_filter(spec).drops_rows)
+
+
 @functools.cache
 def makes_several(specs: tuple[FilterSpec, ...]) -> bool:
     """Whether filters may make several rows of one; functions of the user's may, and are not imported."""

@@ -129,6 +129,7 @@ class NormalForm(RowFilter):
     """Brings text into a normal form; it drops nothing by itself."""
 
     form: Form
+    drops_rows = False
 
     @property
     def name(self) -> str:  # type: ignore[override]  # instances differ

@@ -54,6 +54,9 @@ class ModelFileScheme(Scheme['PretrainedVocabulary', LearningT, AddedTokenOption
 
         return PretrainedTokenizer(vocabulary, **encoding)
 
+    def special_tokens_of(self, vocabulary: PretrainedVocabulary) -> Sequence[str]:
+        return [token.content for token in vocabulary.added if token.special]
+
     def template(self, vocabulary: PretrainedVocabulary, text: str | None = None) -> Template:
         return vocabulary.template if text is None else super().template(vocabulary, text)
 

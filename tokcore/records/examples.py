@@ -4,8 +4,10 @@ A block has little for one bucket, so `BucketBuffer` holds the rows of several b
 the fullest bucket when its memory limit is reached.
 """
 
+import collections
 import contextlib
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -124,6 +126,7 @@ class IdTally:
         unknown: the ids that stand for an unknown token; None if no id does.
         dropped_bytes: bytes of the text for which there is no id.
         words: the commonest unknown tokens and characters without an id, with their counts.
+        special: in a sample, how many rows have each special token as text.
     """
 
     ids: int = 0
@@ -131,6 +134,7 @@ class IdTally:
     unknown: int | None = None
     dropped_bytes: int = 0
     words: Mapping[str, int] = field(default_factory=dict)
+    special: Mapping[bytes, int] = field(default_factory=dict)
 
     def add_to(self, tally: LineTally) -> LineTally:
         """Returns the tally of a block with these counts."""
@@ -158,6 +162,7 @@ def add_id_tallies(tallies: Iterable[IdTally]) -> IdTally:
         sum(unknown) if unknown else None,
         sum(tally.dropped_bytes for tally in tallies),
         commonest(tally.words for tally in tallies),
+        sum((collections.Counter(tally.special) for tally in tallies), collections.Counter()),
     )
 
 
@@ -172,6 +177,7 @@ class FeatureEncoder:
         unknown: the id of unknown tokens, if there is one.
         dropped: counts the text that becomes no id, if there may be such.
         listed_rows: of a block, so many rows have their unknown tokens listed; None: all.
+        special_tokens: matches the special tokens whose rows are counted; None: they are not.
     """
 
     feature: Feature
@@ -180,6 +186,7 @@ class FeatureEncoder:
     unknown: int | None = None
     dropped: DroppedCharacters | UnmatchedText | None = None
     listed_rows: int | None = None
+    special_tokens: re.Pattern[bytes] | None = None
 
     def encode(self, rows: Rows, prefix: str) -> EncodedSide:
         """Returns the ids of rows; raises ValueError as `RowEncoder.encode_side`."""
@@ -203,7 +210,11 @@ class FeatureEncoder:
         if self.dropped is not None:
             dropped_bytes, characters = self.dropped.count(side, MOST_UNKNOWN_WORDS)
             words = commonest([words, characters])
-        return IdTally(ids, no_token, unknown, dropped_bytes, words)
+        special = collections.Counter[bytes]()
+        if self.special_tokens is not None and self.special_tokens.search(side.text):
+            for start, end in zip(side.starts, side.ends, strict=True):
+                special.update({*self.special_tokens.findall(side.text[start:end])})
+        return IdTally(ids, no_token, unknown, dropped_bytes, words, special)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from tokcore.encoding.scheme import EncodingOptions, Learned, Scheme
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
-from tokcore.options import option, positive
+from tokcore.options import option, positive, shown
 from tokcore.text.bert_plain import Kind, bert_tokens
 from tokcore.wordpiece.options import SPECIAL_TOKENS, WordPieceOptions
 from tokcore.wordpiece.vocabulary import (
@@ -49,6 +50,8 @@ _STATED = {
     'do_basic_tokenize': None,
 }
 """The options that transformers' tokenizer_config.json states, by its names; None: not supported."""
+
+_SPECIAL = re.compile(r'\[.*\]|<.*>')
 
 _MAX_WORD_LENGTHS: dict[Kind, int] = {'bert': MAX_WORD_LENGTH, 'bert-original': 200}
 
@@ -193,6 +196,17 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
             if (option := _STATED[key]) is not None
         }
 
+    def refuse_unstated(self, data: bytes, path: str, stated: Collection[str]) -> None:
+        if 'lower_case' in stated:
+            return
+        for piece in parse_pieces(data, path):
+            if piece.lower() != piece and not _SPECIAL.fullmatch(piece):
+                raise InputError(
+                    f'{path} has {shown(piece)}, which no lower-cased text becomes, and nothing states '
+                    'whether text is lower-cased; give --no-lower-case or --lower-case (lower_case= in '
+                    'Python)'
+                )
+
     def encoder(
         self, vocabulary: WordPieceVocabulary, options: WordPieceEncodingOptions | None = None
     ) -> RowEncoder:
@@ -222,6 +236,9 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
             and not piece.startswith(vocabulary.joiner)
             and len(bert_tokens(piece, self.normalizer_kind, False, False, False)) > 1
         }
+
+    def special_tokens_of(self, vocabulary: WordPieceVocabulary) -> Sequence[str]:
+        return vocabulary.special_tokens
 
     @property
     def tokenizer_file_names(self) -> tuple[str, ...]:

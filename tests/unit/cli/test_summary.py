@@ -23,6 +23,8 @@ def test_a_build_says_what_became_of_each_line_and_what_comes_next(pairs, tmp_pa
         'tokbeam: train: 5 lines read, 2 examples in 2 shards, 1 empty, 2 left out '
         '(1 invalid_utf8, 1 missing_column)'
     ) in said
+    entries = r'tokbeam: vocab\.n\.40\.subwords\.inputs: \d+ entries.*, of --scheme subword'
+    assert any(re.fullmatch(entries, line) for line in said)
     assert any(re.fullmatch(rf'tokbeam: done in \d+ s: .* in {out}', line) for line in said)
     [first, second, third] = [line for line in said if line.startswith('tokbeam: next: ')]
     assert f'--vocab {out}/vocab.n.40.subwords.inputs' in first

@@ -16,10 +16,10 @@ from tokcore.corpus.formats import format_reader
 from tokcore.errors import InputError
 
 
-def check(content, compressed=False, path='x.csv', **options):
+def check(content, compressed=False, path='x.csv', stated=None, **options):
     stored = gzip.compress(content) if compressed else content
     file = CorpusFile(str(path), 'x.csv', len(stored), compressed)
-    format_reader(Tsv(**options)).check((file,), lambda _: io.BytesIO(stored))
+    format_reader(Tsv(**options)).check((file,), lambda _: io.BytesIO(stored), stated)
 
 
 NAMED = {'columns': ('en', 'de'), 'header': True}
@@ -96,6 +96,28 @@ def test_the_command_makes_a_file_that_is_read(tmp_path):
         with open(made, newline='') as lines:
             assert list(csv.reader(lines, delimiter='\t')) == rows
         check(made.read_bytes(), path=made, quoting='csv', **NAMED)
+
+
+@pytest.mark.parametrize('end', ['\n', '\r\n', ''])
+@pytest.mark.parametrize('field', ['"He said ""no"", twice"', '""""', '"""yes"""'])
+@pytest.mark.parametrize('place', range(3))
+def test_a_field_of_csv_is_refused_unless_it_is_stated_what_quotes_are(place, field, end):
+    fields = ['a', 'b', 'c']
+    fields[place] = field
+    content = ('a\tb\tc\n' + '\t'.join(fields) + end).encode()
+    with pytest.raises(InputError, match='--quoting csv if it is, or --quoting none if') as raised:
+        check(content, stated=['columns'])
+    assert f'x.csv has {field!r}' in str(raised.value)
+    for quoting in ('none', 'csv'):
+        check(content, stated=['quoting'], quoting=quoting)
+    check(content)
+
+
+@pytest.mark.parametrize(
+    'field', ['""', '"no"', '"no" or "yes"', 'no ""', '"no', '"a"b""c"', '"" x ""']
+)
+def test_other_quotes_are_text(field):
+    check(f'{field}\tb\n'.encode(), stated=[])
 
 
 @given(st.text(st.sampled_from('a,;"\n\r\té'), max_size=60), st.booleans())

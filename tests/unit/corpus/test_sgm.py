@@ -16,7 +16,7 @@ from tokcore.corpus.entities import decode_references
 from tokcore.corpus.formats import block_rows
 from tokcore.corpus.sgm_pairing import LayoutReader, corresponds
 from tokcore.errors import InputError
-from tokcore.text.normalizers import T2T_LINES
+from tokcore.text.normalizers import T2T_LINES, UNSTRIPPED_LINES
 
 number = st.one_of(
     st.integers(0, 0x110010),
@@ -89,11 +89,11 @@ def test_files_with_the_same_ids_on_the_same_lines_are_paired_by_lines():
         (document(one(), one()), document(one(text='EINS'), one(text='ZWEI'))),
         (document(one(), two()), document(one('', 'EINS'), two('', 'ZWEI'))),
         (document(one(), two()), document(one(text='EINS'), two(text='ZWEI'), name='')),
-        (document('<p>', one('', 'one'), name=''), document(one('', 'EINS'), '</p>', name='')),
+        (document(one(''), two(''), name=''), document(one('', 'EINS'), two('', 'ZWEI'), name='')),
     ):
         texts, rejects, formats = paired(source, target)
         assert formats == {Sgm} and not rejects
-        assert [pair[1] for pair in texts] == ['EINS', 'ZWEI'][: len(texts)]
+        assert [pair[1] for pair in texts] == ['EINS', 'ZWEI']
 
 
 def test_where_ids_are_missing_the_order_in_a_document_counts():
@@ -107,6 +107,15 @@ def test_where_ids_are_missing_the_order_in_a_document_counts():
     # One of several has an id.
     mixed = document('<p>', one(text='EINS'), two('', 'ZWEI'))
     assert paired(document(one(''), two()), mixed)[0] == [('one', 'EINS'), ('two', 'ZWEI')]
+
+
+@pytest.mark.parametrize('before', [[], ['<p>']], ids=['as many lines', 'more lines'])
+def test_segments_without_any_ids_on_other_lines_are_paired_by_their_order(before):
+    source = document('<p>', one(''), two(''), *before, name='')
+    target = document(one('', 'EINS'), two('', 'ZWEI'), '</p>', name='')
+    texts, rejects, formats = paired(source, target)
+    assert formats == {SgmByIds} and not rejects
+    assert texts == [('one', 'EINS'), ('two', 'ZWEI')]
 
 
 def test_documents_without_ids_are_paired_by_their_order():
@@ -144,6 +153,19 @@ def test_two_segments_on_a_line_are_two_and_one_on_two_lines_is_one():
     [rows] = found
     line = source.index(' <seg id="1"')
     assert rows.offsets.tolist() == [line, source.index('<seg id="2"'), source.index('<seg id="3"')]
+
+
+def test_white_space_in_segments_is_kept_as_in_files_that_are_paired_by_lines():
+    lines = [one(text=' one\u3000'), two(text='\ttwo words  ')]
+    wanted = [(' one\u3000',) * 2, ('\ttwo words  ',) * 2]
+    for target, kind in [(lines, Sgm), (lines[::-1], SgmByIds)]:
+        files = (document(*lines).encode(), document(*target).encode())
+        [block] = became_of(Sgm(), files).blocks
+        assert type(block.format) is kind
+        assert texts_of(block_rows(block, UNSTRIPPED_LINES)) == wanted
+    alone = document('<seg id="1">', 'on lines', 'of its own', '</seg>')
+    [block] = became_of(Sgm(), (alone.encode(), document(one()).encode())).blocks
+    assert texts_of(block_rows(block, UNSTRIPPED_LINES)) == [('on lines of its own', 'one')]
 
 
 def test_a_row_on_a_line_of_its_own_is_known_by_that_line_in_either_way():

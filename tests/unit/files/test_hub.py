@@ -178,6 +178,7 @@ def test_a_page_that_is_refused_once_is_asked_for_again(server):
         ('hf://datasets/me/nothing/a.txt', 'the Hub answers 401, Unauthorized'),
         ('hf://datasets/me/texts@v9/data/a.txt', 'the Hub answers 404, Not Found'),
         (f'hf://datasets/me/texts@{commit_of(9)}', 'the Hub answers 404, Not Found'),
+        ('hf://datasets/me/texts@~parquet/a.txt', 'give the revision as @refs/convert/parquet'),
         ('hf://datasets/me', 'is not an address of the Hub; give hf://datasets/OWNER/NAME/PATH'),
         ('hf://', 'is not an address of the Hub'),
         ('hf://datasets/me/texts/data/../../x', 'is not an address of the Hub'),

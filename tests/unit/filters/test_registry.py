@@ -11,6 +11,7 @@ from tokcore.corpus.corpus import FilterSpec, RowFilter
 from tokcore.errors import InputError
 from tokcore.filters import registry
 from tokcore.filters.registry import (
+    converting_filters,
     filter_forms,
     filter_list,
     filter_names,
@@ -50,6 +51,14 @@ def test_every_filter_declares_its_unit_and_examples_which_hold():
     for example in examples:
         rows, _ = applied(make_filter(example.spec), [example.row])
         assert rows == list(example.result), example
+
+
+def test_a_filter_only_converts_text_if_its_help_says_that_it_drops_nothing():
+    kinds = registry._KINDS.items()
+    assert converting_filters(EXAMPLES) == tuple(
+        name for name, kind in kinds if 'drops nothing' in kind.does
+    )
+    assert converting_filters(['nfc', 'own_filters:function']) == ('nfc',)
 
 
 def test_a_list_keeps_its_order_and_may_be_empty():

@@ -1,10 +1,13 @@
 """The scheme: options, its file's marks, and which words and models they choose."""
 
 import pickle
+import re
+from contextlib import nullcontext
 
 import pytest
 
 from tokcore.encoding.vocabulary import Template
+from tokcore.errors import InputError
 from tokcore.options import recorded
 from tokcore.wordpiece.options import SPECIAL_TOKENS
 from tokcore.wordpiece.scheme import SCHEME, WordPieceEncodingOptions, WordPieceScheme
@@ -57,6 +60,21 @@ def test_a_row_stands_between_the_tokens_that_are_there():
     assert SCHEME.template(VOCABULARY) == Template((2,), (3,))
     assert SCHEME.template(WordPieceVocabulary(['a', '[SEP]'])) == Template((), (1,))
     assert SCHEME.template(VOCABULARY, '$A [PAD]') == Template((), (0,))
+
+
+@pytest.mark.parametrize(
+    ('pieces', 'said'),
+    [
+        (['the', 'The', 'THE'], "v has 'The', which no lower-cased text becomes"),
+        (['##É'], "v has '##É'"),
+        (['the', '##é', '字', '[unused1]', '[Q1]', '<S>'], None),
+    ],
+)
+def test_a_file_with_capitals_needs_the_option(pieces, said):
+    data = WordPieceVocabulary([*SPECIAL_TOKENS, *pieces]).dump()
+    SCHEME.refuse_unstated(data, 'v', {'lower_case'})
+    with pytest.raises(InputError, match=re.escape(said)) if said else nullcontext():
+        SCHEME.refuse_unstated(data, 'v', {'strip_accents'})
 
 
 def test_plain_tokens_are_of_the_same_rules():
