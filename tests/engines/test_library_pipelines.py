@@ -271,6 +271,19 @@ def test_folders_of_two_sides_state_the_same_options(tmp_path):
     assert EncodeBlocks(folders, 'wordpiece', lower_case=False).scheme.lower_case is False
 
 
+@pytest.mark.parametrize('sides', [('inputs', 'targets'), ('targets', 'inputs')])
+@pytest.mark.parametrize('file', ['bert/vocab.txt', 'plain/vocab.txt'])
+def test_a_file_takes_the_options_that_the_folder_of_the_other_side_states(tmp_path, sides, file):
+    for name in ('bert', 'plain'):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / 'vocab.txt').write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\ncat\n')
+    (tmp_path / 'bert' / 'tokenizer_config.json').write_text(
+        '{"tokenizer_class": "BertTokenizer", "do_lower_case": false}'
+    )
+    by_side = dict(zip(sides, (tmp_path / 'bert', tmp_path / file), strict=True))
+    assert EncodeBlocks(by_side, 'wordpiece').scheme.lower_case is False
+
+
 @pytest.mark.parametrize(
     ('make', 'error', 'reason'),
     [
