@@ -180,6 +180,50 @@ def test_shards_of_many_buckets_may_share_a_folder(corpus, tmp_path, monkeypatch
         assert (tmp_path / 'many' / shard).read_bytes() == expected
 
 
+def write_indexed(corpus, folder, *jobs):
+    with pipeline() as running:
+        for language, split, name, seed in jobs:
+            (
+                running
+                | f'Read{name}{split}' >> ReadCorpus(corpus / f'a.{language}', split=split)
+                | f'Encode{name}{split}' >> EncodeBlocks(scheme='byte', shards=2, seed=seed)
+                | f'Write{name}{split}' >> WriteShards(name, folder, index=True)
+            )
+
+
+def listed_seed(folder):
+    return json.loads((folder / 'index' / 'records.json').read_text())['seed']
+
+
+@pytest.mark.parametrize('at_once', [True, False])
+def test_datasets_that_share_a_folder_are_all_listed(corpus, tmp_path, at_once):
+    jobs = [('en', 'train', 'cats', 3), ('de', 'dev', 'cats', 3), ('de', 'train', 'mats', 3)]
+    for part in [jobs] if at_once else [[job] for job in jobs]:
+        write_indexed(corpus, tmp_path / 'd', *part)
+    dataset = open_dataset(tmp_path / 'd')
+    assert list(dataset.splits) == ['cats-train', 'dev', 'mats-train']
+    decode = find_scheme('byte').fixed.decode
+    for language, split in (('en', 'cats-train'), ('de', 'dev'), ('de', 'mats-train')):
+        texts = [decode(row['targets'][:-1].tolist()) for row in dataset.examples(split)]
+        assert sorted(texts) == sorted((corpus / f'a.{language}').read_text().splitlines())
+    assert listed_seed(tmp_path / 'd') == 3
+
+
+def test_a_dataset_that_is_written_again_is_listed_once(corpus, tmp_path):
+    for seed in (1, 2):
+        write_indexed(corpus, tmp_path, ('en', 'train', 'cats', seed))
+    assert open_dataset(tmp_path).splits['train'].examples == len(PAIRS)
+    assert listed_seed(tmp_path) == 2
+    write_indexed(corpus, tmp_path, ('en', 'dev', 'cats', 1))
+    assert listed_seed(tmp_path) is None  # since the splits have different ones
+
+
+def test_a_shard_that_is_indexed_again_leaves_the_seed_of_the_others(corpus, tmp_path):
+    write_indexed(corpus, tmp_path, ('en', 'train', 'cats', 3), ('en', 'dev', 'cats', 3))
+    succeed('index', tmp_path / 'cats-dev-00000-of-00002')
+    assert listed_seed(tmp_path) == 3
+
+
 def test_what_write_shards_returns_has_been_written(corpus, tmp_path):
     with pipeline() as running:
         written = (
