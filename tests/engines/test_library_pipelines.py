@@ -12,6 +12,7 @@ from jobs import succeed
 
 from pipelines import (
     CountTokens,
+    CountTokensByElement,
     EncodeBlocks,
     EncodedFeature,
     LearnVocabulary,
@@ -378,7 +379,8 @@ def test_mistakes_of_a_pipeline_are_told_when_it_is_made(corpus, tmp_path):
     with pytest.raises(TypeError, match='give splits='):
         pipeline() | ReadCorpus(corpus / 'a.en') | beam.Filter(bool) | CountTokens()
     other = ReadCorpus(corpus / 'a.de', clean='length:3:100:tokens')
-    for transform in (CountTokens, functools.partial(EncodeBlocks, scheme='byte')):
+    by_element = functools.partial(CountTokensByElement, (0,))
+    for transform in (CountTokens, by_element, functools.partial(EncodeBlocks, scheme='byte')):
         with pytest.raises(InputError, match='several ReadCorpus read the split train'):
             pipeline() | beam.Create([]) | transform(splits=read.splits + other.splits)
     for groups in (((0, 1),), ((0,), (-1,))):
@@ -386,6 +388,8 @@ def test_mistakes_of_a_pipeline_are_told_when_it_is_made(corpus, tmp_path):
             InputError, match=r'CountTokens takes side -?1, .*the sides 0 \(targets\)'
         ):
             pipeline() | ReadCorpus(corpus / 'a.en') | CountTokens(groups=groups)
+    with pytest.raises(InputError, match='CountTokensByElement takes side -1'):
+        pipeline() | read | 'ByElement' >> CountTokensByElement((-1,), read.splits)
     features = [EncodedFeature(Feature('inputs', 1), '')]
     with pytest.raises(InputError, match='EncodeBlocks takes side 1'):
         pipeline() | ReadCorpus(corpus / 'a.en') | EncodeBlocks(scheme='byte', features=features)
