@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 
 import apache_beam as beam
 import pyarrow as pa
@@ -190,6 +191,21 @@ def write_indexed(corpus, folder, *jobs):
                 | f'Encode{name}{split}' >> EncodeBlocks(scheme='byte', shards=2, seed=seed)
                 | f'Write{name}{split}' >> WriteShards(name, folder, index=True)
             )
+
+
+def test_buckets_have_no_longer_names_than_shards(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(encode_blocks, '_BUCKET_BYTES', 50)
+    end = '-train-00000-of-00001'
+    name = 'x' * (os.pathconf(tmp_path, 'PC_NAME_MAX') - len(end))
+    with pipeline() as running:
+        (
+            running
+            | ReadCorpus(corpus / 'a.en')
+            | EncodeBlocks(scheme='byte', shards=1)
+            | WriteShards(name, tmp_path)
+        )
+    shard = (tmp_path / f'{name}{end}').read_bytes()
+    assert len(list(read_records(shard, 'x'))) == len(PAIRS)
 
 
 def listed_seed(folder):
