@@ -12,7 +12,7 @@ def test_a_file_that_states_no_options_goes_with_one_that_does(tmp_path):
     paths = [tmp_path / name / 'vocab.txt' for name in ('cased', 'plain')]
     for path in paths:
         path.parent.mkdir()
-        path.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nline\nLine\n')
+        path.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nline\n##s\n')
     (tmp_path / 'cased' / 'tokenizer_config.json').write_text('{"do_lower_case": false}')
     for files in (paths, paths[::-1]):
         assert scheme_of(map(str, files)).lower_case is False
