@@ -18,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pipelines.artifacts.outputs import differing
+from pipelines.artifacts.outputs import another, differing
 from pipelines.artifacts.vocabularies import vocabulary_reader
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus, input_texts, newlines_of
@@ -138,7 +138,7 @@ def refuse_other_job(job: BuildJob | EncodeJob, manifest: Manifest) -> None:
         key = job.key(vocabulary_records(job.vocabularies, vocabulary_reader(scheme), scheme))
     for what, before, now in differing(manifest, key):
         raise InputError(
-            f'the job is not the one that made {job.output}: another {what}, {before} there and {now} '
+            f'the job is not the one that made {job.output}: {another(what)}, {before} there and {now} '
             'in the job; give --job with its job file'
         )
     files = [(text.split, text.role) for text in manifest.inputs]

@@ -489,6 +489,9 @@ def test_the_job_of_a_rerun(output, printed, tmp_path):
     assert 'another --shards, 3 there and 10' in refuse(
         'verify', output, '--rerun', 'all', '--job', other
     )
+    write(other, job.read_bytes().replace(b'max_examples = 31', b'max_examples = 30'))
+    said = refuse('verify', output, '--rerun', 'all', '--job', other)
+    assert f'the one that made {output}: other datasets, ' in said
     (output / 'tokbeam.run.json').unlink()
     assert 'give --job' in refuse('verify', output, '--rerun', '1%')
     status, [report] = printed('verify', output, '--rerun', '50%', '--job', job)
