@@ -9,14 +9,12 @@ import os
 from dataclasses import dataclass, field
 
 from pipelines.files import filesystem
+from pipelines.options.commands import typed_keys
 from tokcore.errors import InputError
 from tokcore.options import flag
 from tokcore.records.manifest import MANIFEST_NAME, ROOT_STAGES, Manifest, json_bytes
 
 RUN_NAME = 'tokbeam.run.json'
-
-NOT_TYPED = ('datasets', 'vocabularies', 'weights')
-"""The keys of a manifest's options that are not options of a command."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class RunRecord:
 
 def shown_key(key: str) -> str:
     """Returns how a reader finds a key of a manifest's options: as it is typed, if it can be typed."""
-    return key if key in NOT_TYPED else flag(key)
+    return flag(key) if key in typed_keys() else key
 
 
 def read_manifest(path: str) -> Manifest | None:

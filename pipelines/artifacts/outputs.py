@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pipelines.artifacts.manifest import NOT_TYPED, RUN_NAME, RunRecord, shown_key
+from pipelines.artifacts.manifest import RUN_NAME, RunRecord, shown_key
 from pipelines.artifacts.vocabularies import TOKENIZER_FILE
 from pipelines.engines.progress import AT_ONCE
 from pipelines.files import filesystem
@@ -309,8 +309,7 @@ def up_to_date(
     names = [(state.split, state.role, state.stored.name) for state in wanted.inputs]
     of_inputs = [(text.split, text.role, text.name) for text in manifest.inputs]
     differences = [
-        f'{"other" if what in (*NOT_TYPED, "input files") else "another"} {what}: '
-        f'{_shown(before)} there, {_shown(now)} now'
+        f'{another(what)}: {_shown(before)} there, {_shown(now)} now'
         for what, before, now in [*differing(manifest, wanted), ('input files', of_inputs, names)]
         if before != now
     ]
@@ -372,6 +371,11 @@ def differing(manifest: Manifest, wanted: StageKey) -> Iterator[tuple[str, objec
     ]:
         if before != now:
             yield what, before, now
+
+
+def another(what: str) -> str:
+    """Returns `another --seed`, or `other datasets`."""
+    return f'{"other" if what.endswith("s") and not what.startswith("--") else "another"} {what}'
 
 
 def _refuse_what_is_there(

@@ -111,7 +111,11 @@ def scheme_of(
             raise InputError(f'{statement}, which this version does not know: there are {known}')
     given = dict(values or {})
     refuse_different(
-        {path: scheme_from_options(name, {**options, **given}) for path, options in stated.items()}
+        {
+            path: scheme_from_options(name, {**options, **given})
+            for path, options in stated.items()
+            if options
+        }
     )
     recorded_options = {key: value for each in stated.values() for key, value in each.items()}
     return scheme_from_options(name, recorded_options | given)

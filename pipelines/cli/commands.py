@@ -57,6 +57,7 @@ from pipelines.options.job import (
     JOINED,
     NANOGPT,
     SPLITS,
+    TAKE_ROWS_AWAY,
     TEXT,
     TFRECORD,
     DatasetOptions,
@@ -352,7 +353,13 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
         )
     options = _recorded_options(options, folder, manifest)
     if options.job is not None:
-        options.datasets = read_job(options.job, known, 'update')[1]
+        values, options.datasets = read_job(options.job, known, 'update')
+        for key in TAKE_ROWS_AWAY:
+            if values.get(key) not in (None, getattr(options, key)):
+                raise InputError(
+                    f'{options.job}: update leaves out rows by --remove LIST, and keeps to the shares of '
+                    f'{folder}; leave {key} out'
+                )
     reads = [each.key for each in known['update'].options if each.option.reads]
     has_files = bool(options.datasets or any(getattr(options, key) for key in reads))
     if not has_files and options.remove is None:

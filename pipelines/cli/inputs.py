@@ -176,7 +176,7 @@ def _refuse_unnamed_format(options: argparse.Namespace, corpus: Corpus) -> None:
         files = zip(*split.files, strict=True)
         names = {role: [file.path for file in of] for role, of in zip(roles, files, strict=True)}
         kind = format_of_files(names)
-        if kind is not None and kind.name != split.format.name:
+        if kind is not None and kind.endings and kind.name != split.format.name:
             raise InputError(
                 f'the names of files that {" and ".join(flag(prefix + role) for role in roles)} find end '
                 f'in one of {", ".join(kind.endings)}, and these paths do not, so they would not be read as '

@@ -202,6 +202,19 @@ def known_commands() -> dict[str, Command]:
     return {**_commands_of(all_formats(), tuple(map(find_scheme, scheme_names())))}
 
 
+def typed_keys() -> frozenset[str]:
+    """Returns the keys of all options of the commands."""
+    return _keys_of(all_formats(), tuple(map(find_scheme, scheme_names())))
+
+
+@functools.cache
+def _keys_of(
+    formats: tuple[type[CorpusFormat], ...], schemes: tuple[object, ...]
+) -> frozenset[str]:
+    commands = _commands_of(formats, schemes).values()
+    return frozenset(each.key for command in commands for each in command.options)
+
+
 @functools.cache
 def _commands_of(
     formats: tuple[type[CorpusFormat], ...], schemes: tuple[object, ...]

@@ -428,6 +428,8 @@ class CountTokensByElement(beam.PTransform):
         self.scheme = find_scheme(self.scheme)
 
     def expand(self, blocks: beam.PCollection) -> beam.PCollection:
+        splits = splits_of(blocks, self.splits, 'CountTokensByElement')
+        check_sides(self.sides, splits, 'CountTokensByElement')
         return (
             blocks
             | 'Tokenize' >> beam.FlatMap(_tokens, self)  # (token, 1)

@@ -289,7 +289,6 @@ def _files_of(
     stated: dict[str, Mapping[str, object]] = {}
     for side, path in by_side.items():
         file, _, record = find_vocabulary(os.fspath(path), side)
-        stated[file] = {}
         if record is not None:
             stated[file] = record.scheme_options or {}
         elif file != filesystem.absolute(os.fspath(path)):
@@ -297,7 +296,7 @@ def _files_of(
                 filesystem.read_bytes(file), file, filesystem.read_if_there
             )
         files[side] = file
-    return files, stated
+    return files, {file: options for file, options in stated.items() if options}
 
 
 def _encoding_of(

@@ -163,7 +163,8 @@ def _write_bucket(
     name = shards.file_name(number, shard)
     if layout.buckets_per_shard > 1:
         # Other datasets and splits may have buckets in the folder, also those of other pipelines.
-        name = f'bucket-{bucket:08d}-{shards.name}-{layout.split}'
+        # None is longer than the names of shards, whose length was checked.
+        name = f'bucket{bucket:08d}-{shards.name}-{layout.split}'
     rows = sort_rows([FramedRows.from_bytes(part) for part in parts])
     with SummedFile(shards.folder, name) as file:
         file.write(rows.records)

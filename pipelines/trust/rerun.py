@@ -7,6 +7,7 @@ than fit in memory, there are several passes, each for a range of keys.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import math
@@ -17,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pipelines.artifacts.outputs import differing
+from pipelines.artifacts.outputs import another, differing
 from pipelines.artifacts.vocabularies import vocabulary_reader
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus, input_texts, newlines_of
@@ -38,7 +39,13 @@ from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.errors import InputError
 from tokcore.reading.checking import MOST_FINDINGS, Finding
 from tokcore.reading.record_index import index_name
-from tokcore.records.manifest import MANIFEST_NAME, Manifest, file_of_shard, shard_name
+from tokcore.records.manifest import (
+    MANIFEST_NAME,
+    Manifest,
+    OutputFile,
+    file_of_shard,
+    shard_name,
+)
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
 _MEMORY_BYTES = 1 << 30
@@ -131,7 +138,7 @@ def refuse_other_job(job: BuildJob | EncodeJob, manifest: Manifest) -> None:
         key = job.key(vocabulary_records(job.vocabularies, vocabulary_reader(scheme), scheme))
     for what, before, now in differing(manifest, key):
         raise InputError(
-            f'the job is not the one that made {job.output}: another {what}, {before} there and {now} '
+            f'the job is not the one that made {job.output}: {another(what)}, {before} there and {now} '
             'in the job; give --job with its job file'
         )
     files = [(text.split, text.role) for text in manifest.inputs]
@@ -170,11 +177,13 @@ class _SplitRerun:
         self._corpus, self._stored, self._manifest, self._split = corpus, stored, manifest, split
         shards = corpus.shards_of(split)
         self.shards = [shard_name(job.dataset.name, split, n, shards) for n in range(shards)]
-        self.files = [
-            file
-            for file in manifest.files
-            if (own := file_of_shard(file.name)) is not None and own.split == split
-        ]
+        self.files: list[OutputFile] = []
+        self._files_of_shards: dict[int, list[OutputFile]] = collections.defaultdict(list)
+        for file in manifest.files:
+            of_shard = file_of_shard(file.name)
+            if of_shard is not None and of_shard.split == split:
+                self.files.append(file)
+                self._files_of_shards[of_shard.number].append(file)
         self._named = 0
 
     def totals(self, read: CorpusRows) -> Iterator[Finding]:
@@ -188,10 +197,8 @@ class _SplitRerun:
             )
         bounds = read.bounds(len(self.shards))
         for number, (shard, first, end) in enumerate(zip(self.shards, bounds, bounds[1:])):
-            for file in self.files:
-                of_shard = file_of_shard(file.name)
-                is_of_shard = of_shard is not None and of_shard.number == number
-                if is_of_shard and file.examples != end - first:
+            for file in self._files_of_shards[number]:
+                if file.examples != end - first:
                     yield Finding(
                         file.name,
                         f'the corpus gives {end - first:,} rows of it, and it has {file.examples:,}',

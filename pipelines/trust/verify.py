@@ -305,15 +305,11 @@ def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | No
 
     needed = {record.name for record in manifest.vocabularies} | _names(manifest)
     needed |= {file.name for file in manifest.removed}
+    needed |= {file.name for record in manifest.vocabularies for file in record.beside}
     if not needed <= by_name.keys():
         return None
     vocabularies = tuple(
-        dataclasses.replace(
-            as_it_is(record),
-            beside=tuple(
-                as_it_is(file) if file.name in by_name else file for file in record.beside
-            ),
-        )
+        dataclasses.replace(as_it_is(record), beside=tuple(map(as_it_is, record.beside)))
         for record in manifest.vocabularies
     )
     files = tuple(map(as_it_is, manifest.files))

@@ -13,6 +13,7 @@ from jobs import succeed
 
 from pipelines import (
     CountTokens,
+    CountTokensByElement,
     EncodeBlocks,
     EncodedFeature,
     LearnVocabulary,
@@ -198,6 +199,65 @@ def test_shards_that_another_write_shards_of_the_pipeline_writes_are_refused(cor
         write('train', 'cats', tmp_path / 'b' / '..' / 'a', 'Again')
 
 
+def write_indexed(corpus, folder, *jobs):
+    with pipeline() as running:
+        for language, split, name, seed in jobs:
+            (
+                running
+                | f'Read{name}{split}' >> ReadCorpus(corpus / f'a.{language}', split=split)
+                | f'Encode{name}{split}' >> EncodeBlocks(scheme='byte', shards=2, seed=seed)
+                | f'Write{name}{split}' >> WriteShards(name, folder, index=True)
+            )
+
+
+def test_buckets_have_no_longer_names_than_shards(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(encode_blocks, '_BUCKET_BYTES', 50)
+    end = '-train-00000-of-00001'
+    name = 'x' * (os.pathconf(tmp_path, 'PC_NAME_MAX') - len(end))
+    with pipeline() as running:
+        (
+            running
+            | ReadCorpus(corpus / 'a.en')
+            | EncodeBlocks(scheme='byte', shards=1)
+            | WriteShards(name, tmp_path)
+        )
+    shard = (tmp_path / f'{name}{end}').read_bytes()
+    assert len(list(read_records(shard, 'x'))) == len(PAIRS)
+
+
+def listed_seed(folder):
+    return json.loads((folder / 'index' / 'records.json').read_text())['seed']
+
+
+@pytest.mark.parametrize('at_once', [True, False])
+def test_datasets_that_share_a_folder_are_all_listed(corpus, tmp_path, at_once):
+    jobs = [('en', 'train', 'cats', 3), ('de', 'dev', 'cats', 3), ('de', 'train', 'mats', 3)]
+    for part in [jobs] if at_once else [[job] for job in jobs]:
+        write_indexed(corpus, tmp_path / 'd', *part)
+    dataset = open_dataset(tmp_path / 'd')
+    assert list(dataset.splits) == ['cats-train', 'dev', 'mats-train']
+    decode = find_scheme('byte').fixed.decode
+    for language, split in (('en', 'cats-train'), ('de', 'dev'), ('de', 'mats-train')):
+        texts = [decode(row['targets'][:-1].tolist()) for row in dataset.examples(split)]
+        assert sorted(texts) == sorted((corpus / f'a.{language}').read_text().splitlines())
+    assert listed_seed(tmp_path / 'd') == 3
+
+
+def test_a_dataset_that_is_written_again_is_listed_once(corpus, tmp_path):
+    for seed in (1, 2):
+        write_indexed(corpus, tmp_path, ('en', 'train', 'cats', seed))
+    assert open_dataset(tmp_path).splits['train'].examples == len(PAIRS)
+    assert listed_seed(tmp_path) == 2
+    write_indexed(corpus, tmp_path, ('en', 'dev', 'cats', 1))
+    assert listed_seed(tmp_path) is None  # since the splits have different ones
+
+
+def test_a_shard_that_is_indexed_again_leaves_the_seed_of_the_others(corpus, tmp_path):
+    write_indexed(corpus, tmp_path, ('en', 'train', 'cats', 3), ('en', 'dev', 'cats', 3))
+    succeed('index', tmp_path / 'cats-dev-00000-of-00002')
+    assert listed_seed(tmp_path) == 3
+
+
 def test_what_write_shards_returns_has_been_written(corpus, tmp_path):
     with pipeline() as running:
         written = (
@@ -289,6 +349,19 @@ def test_folders_of_two_sides_state_the_same_options(tmp_path):
     assert EncodeBlocks(folders, 'wordpiece', lower_case=False).scheme.lower_case is False
 
 
+@pytest.mark.parametrize('sides', [('inputs', 'targets'), ('targets', 'inputs')])
+@pytest.mark.parametrize('file', ['bert/vocab.txt', 'plain/vocab.txt'])
+def test_a_file_takes_the_options_that_the_folder_of_the_other_side_states(tmp_path, sides, file):
+    for name in ('bert', 'plain'):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / 'vocab.txt').write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\ncat\n')
+    (tmp_path / 'bert' / 'tokenizer_config.json').write_text(
+        '{"tokenizer_class": "BertTokenizer", "do_lower_case": false}'
+    )
+    by_side = dict(zip(sides, (tmp_path / 'bert', tmp_path / file), strict=True))
+    assert EncodeBlocks(by_side, 'wordpiece').scheme.lower_case is False
+
+
 @pytest.mark.parametrize(
     ('make', 'error', 'reason'),
     [
@@ -339,7 +412,8 @@ def test_mistakes_of_a_pipeline_are_told_when_it_is_made(corpus, tmp_path):
     with pytest.raises(TypeError, match='give splits='):
         pipeline() | ReadCorpus(corpus / 'a.en') | beam.Filter(bool) | CountTokens()
     other = ReadCorpus(corpus / 'a.de', clean='length:3:100:tokens')
-    for transform in (CountTokens, functools.partial(EncodeBlocks, scheme='byte')):
+    by_element = functools.partial(CountTokensByElement, (0,))
+    for transform in (CountTokens, by_element, functools.partial(EncodeBlocks, scheme='byte')):
         with pytest.raises(InputError, match='several ReadCorpus read the split train'):
             pipeline() | beam.Create([]) | transform(splits=read.splits + other.splits)
     for groups in (((0, 1),), ((0,), (-1,))):
@@ -347,6 +421,8 @@ def test_mistakes_of_a_pipeline_are_told_when_it_is_made(corpus, tmp_path):
             InputError, match=r'CountTokens takes side -?1, .*the sides 0 \(targets\)'
         ):
             pipeline() | ReadCorpus(corpus / 'a.en') | CountTokens(groups=groups)
+    with pytest.raises(InputError, match='CountTokensByElement takes side -1'):
+        pipeline() | read | 'ByElement' >> CountTokensByElement((-1,), read.splits)
     features = [EncodedFeature(Feature('inputs', 1), '')]
     with pytest.raises(InputError, match='EncodeBlocks takes side 1'):
         pipeline() | ReadCorpus(corpus / 'a.en') | EncodeBlocks(scheme='byte', features=features)

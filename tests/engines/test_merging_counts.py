@@ -58,6 +58,8 @@ def test_a_second_merge_does_nothing_and_a_changed_part_is_refused(halves):
         'count', '--counts', halves / 'one', halves / 'all', '--output', halves / 'sum'
     )
     assert 'of a run with other input files: ' in sentence and '--overwrite' in sentence
+    sentence = refuse(*arguments, '--counts', halves / 'all')
+    assert 'of a run with another merged: 2 there, 3 now' in sentence
 
 
 @pytest.mark.parametrize('wrong', ['no manifest', 'output', 'unicode'])

@@ -30,7 +30,7 @@ from tokcore.corpus.order_keys import order_keys, order_of_corpus, places_of
 from tokcore.errors import InputError
 from tokcore.reading.manifest import DatasetManifest
 from tokcore.reading.record_index import Addresses, read_index, write_index
-from tokcore.records.manifest import Manifest, root_hash
+from tokcore.records.manifest import Manifest, file_of_shard, root_hash
 from tokcore.records.tfrecord import parse_example, read_records
 
 JOB = """
@@ -390,6 +390,20 @@ def test_rows_are_made_in_several_passes_where_memory_is_short(corpus):
     assert made.findings == () and made.rows == made.all_rows == manifest.lines[0].examples
 
 
+def test_the_work_of_a_rerun_grows_with_the_files_and_not_with_their_square(corpus, monkeypatch):
+    parsed = []
+
+    def counted(name):
+        parsed.append(name)
+        return file_of_shard(name)
+
+    monkeypatch.setattr('pipelines.trust.rerun.file_of_shard', counted)
+    path = corpus / 'out' / 'tokbeam.json'
+    manifest = Manifest.from_json(path.read_bytes(), str(path))
+    rerun(pipelines.build_job(corpus / 'job.toml'), manifest, share=1)
+    assert len(parsed) == len(manifest.files) * len(manifest.lines)
+
+
 def test_a_changed_line_is_named(output, printed):
     path = output.parent / 'pairs.en'
     lines = path.read_bytes().split(b'\n')
@@ -475,6 +489,9 @@ def test_the_job_of_a_rerun(output, printed, tmp_path):
     assert 'another --shards, 3 there and 10' in refuse(
         'verify', output, '--rerun', 'all', '--job', other
     )
+    write(other, job.read_bytes().replace(b'max_examples = 31', b'max_examples = 30'))
+    said = refuse('verify', output, '--rerun', 'all', '--job', other)
+    assert f'the one that made {output}: other datasets, ' in said
     (output / 'tokbeam.run.json').unlink()
     assert 'give --job' in refuse('verify', output, '--rerun', '1%')
     status, [report] = printed('verify', output, '--rerun', '50%', '--job', job)

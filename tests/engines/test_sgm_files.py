@@ -5,6 +5,7 @@ import subprocess
 import pytest
 from dataset_files import manifest_of, read_shards
 from jobs import refuse, succeed, write
+from web_server import Page, web_server
 
 from pipelines import source
 from pipelines.trust.where import row_fields
@@ -148,6 +149,14 @@ def test_a_pattern_that_finds_sgm_ends_so_or_a_job_file_names_the_format(plain, 
     job = '[[train]]\nformat = "bitext"\npaths = { source = "a*", target = "b*" }\n'
     job = write(tmp_path / 'job.toml', job.encode())
     succeed('build', job, *BUILD, '--output', tmp_path / 'lines')
+
+
+def test_an_address_names_sgm_by_its_end_whatever_the_file_is_called(tmp_path):
+    pages = {'/get?f=a.sgm': Page(SOURCE), '/get?f=b.sgm': Page(TARGET)}
+    with web_server(pages) as server:
+        addresses = [f'{server.address}{path}' for path in pages]
+        folder = build(tmp_path / 'out', *addresses)
+    assert dict(texts_of(folder)) == dict(zip(SOURCES, TARGETS, strict=True))
 
 
 def test_a_side_that_is_not_named_sgm_is_not_read_as_lines(plain, tmp_path):

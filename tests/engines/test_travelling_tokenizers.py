@@ -149,6 +149,7 @@ def test_a_damaged_copy_is_found(encoded, printed, tmp_path):
         path.unlink()
         status, [found] = printed('verify', folder)
         assert status == 3 and 'it is missing' in str(found['findings'])
+        assert found['root'] is None
 
 
 @pytest.mark.parametrize('to', ['parquet', 'flat'])

@@ -522,6 +522,20 @@ def test_what_an_update_cannot_take_is_refused(built, tmp_path):
     assert 'tokbeam index' in refuse('update', folder, '--text', second, *out)
 
 
+def test_a_job_file_takes_no_other_rows_away_than_the_dataset_did(tmp_path):
+    for name in ('first', 'second'):
+        write(tmp_path / name, ''.join(f'{name} {number}\n' for number in range(40)).encode())
+    words = ['--scheme', 'byte', '--name', 'n', '--shards', 1, '--dev-share', '10%']
+    succeed('encode', '--text', tmp_path / 'first', *words, '--output', tmp_path / 'out')
+    added = '[[train]]\nformat = "text"\npaths = "second"\n[output]\n'
+    update = ['update', tmp_path / 'out', '--job', tmp_path / 'job.toml', '--output', tmp_path / 'o']
+    for line in ('dev_share = "20%"', 'test_share = "10%"', 'leave_out = "list"'):
+        write(tmp_path / 'job.toml', f'{added}{line}\n'.encode())
+        assert f'leave {line.split()[0]} out' in refuse(*update)
+    write(tmp_path / 'job.toml', f'{added}dev_share = "10%"\n'.encode())
+    succeed(*update)
+
+
 def test_datasets_of_another_shape_are_not_added(tmp_path):
     for name in ('en', 'de'):
         write(tmp_path / name, f'a line of {name}\n'.encode())

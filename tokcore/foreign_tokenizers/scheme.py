@@ -116,8 +116,7 @@ class PretrainedScheme(ModelFileScheme[LearningOptions]):
         from tokcore.foreign_tokenizers.ranks import is_tiktoken_file
 
         is_by_name = self.pattern is None and is_tiktoken_file(without_mark(data))
-        pattern = pattern_of_ranks(path) if is_by_name else None
-        return {} if pattern is None else {'pattern': pattern}
+        return {'pattern': pattern_of_ranks(path) if is_by_name else self.pattern}
 
     def dropped(self, vocabulary: PretrainedVocabulary) -> DroppedCharacters | UnmatchedText | None:
         from tokcore.bpe.model import MergeModel

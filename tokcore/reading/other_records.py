@@ -13,6 +13,7 @@ The split of a file is in its name, as Tensor2Tensor, TensorFlow Datasets and ot
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import json
 import os
@@ -136,16 +137,16 @@ def index_of_others(path: str) -> list[str]:
         InputError: there are no TFRecords, a file is damaged, files of a split are missing, or the folder
             cannot be written to.
     """
-    folder, names, known = path, [], {}
+    folder, names, known, seed = path, [], {}, None
     try:
         if os.path.isdir(path):
             names = sorted(name for name in os.listdir(path) if not name.startswith('.'))
         else:
             folder, name = os.path.split(path)
             names = [name]
-            known = (
-                {file.name: file for file in _read(folder).files} if is_of_others(folder) else {}
-            )
+            if is_of_others(folder):
+                before = _read(folder)
+                known, seed = {file.name: file for file in before.files}, before.seed
         indexed, others = [], []
         for name in names:
             file_path = os.path.join(folder, name)
@@ -163,7 +164,8 @@ def index_of_others(path: str) -> list[str]:
                 'made; give a folder that `tokbeam build` or `tokbeam encode` has finished, or one of '
                 'TFRecords of another program'
             )
-        _write(folder, _by_split(folder, known.values()))
+        _refuse_missing(folder, known.values())
+        _write(folder, _by_split(known.values()), seed)
     except OSError as error:
         raise InputError(
             f'{path} cannot be indexed ({error.strerror}: {error.filename}); give a folder of this machine '
@@ -177,12 +179,34 @@ def index_of_others(path: str) -> list[str]:
 
 
 def list_shards(folder: str, shards: Iterable[ShardFile], seed: int | None) -> None:
-    """Writes what `index_of_others` writes, of shards whose indexes are there; those without rows may be missing."""
+    """Adds shards whose indexes are there to what `index_of_others` writes; those without rows may be missing.
+
+    They take the place of earlier shards of their datasets' splits.
+    """
     files = [
-        IndexedFile(shard.path, _split(_group(shard.path)), shard.rows, shard.bytes, shard.crc32c)
-        for shard in shards
+        IndexedFile(shard.path, '', shard.rows, shard.bytes, shard.crc32c) for shard in shards
     ]
-    _write(folder, tuple(sorted(files, key=lambda file: (file.split, file.name))), seed)
+    groups = {_group(file.name) for file in files}
+    with _locked(folder):
+        before = _read(folder) if is_of_others(folder) else OtherRecords(RECORDS, (), ())
+        others = [file for file in before.files if _group(file.name) not in groups]
+        is_one_seed = not others or before.seed == seed
+        _write(folder, _by_split([*others, *files]), seed if is_one_seed else None)
+
+
+@contextlib.contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """Keeps threads and processes that list other shards of the folder waiting."""
+    import fcntl  # Windows does not have it
+
+    os.makedirs(folder, exist_ok=True)  # it is missing if no shard has rows
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some network filesystems have no such locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _write(folder: str, files: tuple[IndexedFile, ...], seed: int | None = None) -> None:
@@ -243,14 +267,17 @@ def _indexed(path: str) -> ShardFile:
     return shard
 
 
-def _by_split(folder: str, files: Iterable[IndexedFile]) -> tuple[IndexedFile, ...]:
-    """Returns files with their splits, in order, after checking that all shards of each are there."""
+def _grouped(files: Iterable[IndexedFile]) -> dict[str, list[IndexedFile]]:
+    """Returns files by what the names of their split have in common, in the order of their numbers."""
     groups: dict[str, list[IndexedFile]] = collections.defaultdict(list)
     for file in sorted(files, key=lambda file: (_shard_number(file.name), file.name)):
         groups[_group(file.name)].append(file)
-    splits = collections.Counter(_split(group) for group in groups)
-    shards: list[IndexedFile] = []
-    for group, members in groups.items():
+    return groups
+
+
+def _refuse_missing(folder: str, files: Iterable[IndexedFile]) -> None:
+    """Raises InputError if a shard of a split is missing."""
+    for group, members in _grouped(files).items():
         numbers = [_SHARD_NUMBER.search(_ENDING.sub('', file.name)) for file in members]
         counts = {int(number[2]) if number else None for number in numbers}
         if counts != {None} and [int(number[1]) if number else -1 for number in numbers] != [
@@ -260,6 +287,14 @@ def _by_split(folder: str, files: Iterable[IndexedFile]) -> tuple[IndexedFile, .
                 f'{folder} has not all shards of {group}, but {", ".join(file.name for file in members):.200}; '
                 'bring the others, and run `tokbeam index` again'
             )
+
+
+def _by_split(files: Iterable[IndexedFile]) -> tuple[IndexedFile, ...]:
+    """Returns files with their splits, in order."""
+    groups = _grouped(files)
+    splits = collections.Counter(_split(group) for group in groups)
+    shards: list[IndexedFile] = []
+    for group, members in groups.items():
         split = _split(group)
         # Two datasets in a folder have splits of the same name.
         name = split if splits[split] == 1 else group
