@@ -184,7 +184,7 @@ class BeamPieceLearner:
         if min_counts := self._rounds.begin_round(min_count):
             self._learn_rounds(min_counts)
         path = self._files.pieces_path(min_count, self._options.iterations)
-        words, endings = split_counts([read_packed(TokenTable, path)])
+        words, endings = split_counts(read_packed(TokenTable, path))
         joined = {self._options.joiner + ending: count for ending, count in endings.items()}
         # If a word and an ending are one piece, the ending's count is used.
         pieces = pieces_by_id(words | joined, self._characters, self._options)
@@ -396,7 +396,7 @@ class _SelectPieces(beam.PTransform):
 
     def _count_endings(self, words: Words, min_count: int) -> TokenTable:
         """Segments words by the pieces before, and counts the endings."""
-        known, endings = split_counts([self._pieces_before(min_count)])
+        known, endings = split_counts(self._pieces_before(min_count))
         joined = (self.joiner + text for text in (*endings, *self.characters))
         pieces = [*dict.fromkeys([*known, *self.characters, *joined])]
         return later_counts(words, pieces, self.joiner)

@@ -16,7 +16,7 @@ The learner on Beam counts words and endings of partitions as tables, and adds t
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -293,12 +293,11 @@ def later_counts(words: Words, pieces: Sequence[str], joiner: str) -> TokenTable
     )
 
 
-def split_counts(tables: Iterable[TokenTable]) -> tuple[dict[str, int], dict[str, int]]:
+def split_counts(table: TokenTable) -> tuple[dict[str, int], dict[str, int]]:
     """Returns the counts of words, and those of endings."""
     counts: Mapping[str, dict[str, int]] = {'W': {}, 'E': {}}
-    for table in tables:
-        for token, count in table.items():
-            counts[token[0]][token[1:]] = count
+    for token, count in table.items():
+        counts[token[0]][token[1:]] = count
     return counts['W'], counts['E']
 
 
