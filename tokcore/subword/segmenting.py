@@ -143,7 +143,8 @@ class Segmenter:
                 f'a vocabulary of {vocabulary.rows} subtokens is too large to segment by; give a '
                 '--min-count-range that begins higher'
             )
-        edges = np.zeros(_table_size(nodes), np.uint64)
+        # At least twice as many as there are nodes.
+        edges = np.zeros(1 << max(2, (2 * int(nodes) - 1).bit_length()), np.uint64)
         marks = [(table, _SUBTOKEN_BIT, _SUBTOKEN_BIT, np.uint64(0)) for table in tables]
         self._rows = 0
         for table in frequent or ():
@@ -187,15 +188,6 @@ class Segmenter:
     ) -> list[tuple[int, SuffixTable]]:
         """Packs the suffixes at segment starts, each of up to `longest` characters."""
         return pack_all_suffixes(batch, longest, groups, group_range, self._edges)
-
-
-@kernel_without_allocation
-def _table_size(nodes):
-    """Returns the smallest power of two that is at least twice the nodes."""
-    size = 4
-    while size < 2 * nodes:
-        size *= 2
-    return size
 
 
 @kernel_without_allocation
