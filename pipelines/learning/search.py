@@ -353,7 +353,7 @@ def choose_learner(
     learner: str,
     size: CountedSize,
     per_character: int,
-    available: int | None = None,
+    available: int,
     share: float = _SHARE,
 ) -> LearnerChoice:
     """Returns the learner of the option `--learner`; for `auto`, the one in memory if it fits.
@@ -362,11 +362,10 @@ def choose_learner(
         learner: 'auto', 'memory' or 'beam'.
         size: of the counts to learn from.
         per_character: memory of the learner in memory, in bytes per byte of distinct tokens.
-        available: bytes of memory; None measures them.
+        available: bytes of memory.
         share: of the available memory that the learner in memory may be predicted to take.
     """
     need = predicted_bytes(size, per_character)
-    available = available_bytes() if available is None else available
     reason = (
         f'{size.tokens:,} tokens need about {_megabytes(need)} of memory, of which '
         f'{_megabytes(available)} are free'
