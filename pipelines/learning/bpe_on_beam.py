@@ -99,7 +99,7 @@ def search_on_beam(search: VocabularySearch[BpeOptions], report: Progress) -> tu
     """
     scheme, options = search.scheme, search.options
     assert isinstance(scheme, BpeScheme)
-    reason = search.reason_against_rounds()
+    reason = scheme.reason_against_rounds(options)
     if reason is not None:
         raise InputError(f'merges cannot be learned on Beam: {reason}; or give --learner memory')
     rules = scheme.rules_in_rounds(options)

@@ -195,7 +195,7 @@ class VocabularySearch(Generic[OptionsT]):
         if self._learner != 'auto':
             return choice
         is_too_large = choice.learner != 'memory' or self._is_beyond_learner(size)
-        in_parts = is_too_large and self.reason_against_rounds() is None
+        in_parts = is_too_large and self.scheme.reason_against_rounds(self.options) is None
         return dataclasses.replace(choice, learner=self._in_parts if in_parts else 'memory')
 
     def _is_beyond_learner(self, size: CountedSize) -> bool:
@@ -218,10 +218,6 @@ class VocabularySearch(Generic[OptionsT]):
         available = available_bytes()
         return available if self.memory_bytes is None else min(available, self.memory_bytes)
 
-    def reason_against_rounds(self) -> str | None:
-        """Returns why the tokens cannot be learned from in rounds, or None."""
-        return self.scheme.reason_against_rounds(self.options)
-
     def _learn_in_parts(self, report: Progress, table: TokenTable) -> tuple[Learned, int]:
         """Learns from a table that turned out to be too large."""
         if self._in_parts == 'beam':
@@ -242,9 +238,8 @@ class VocabularySearch(Generic[OptionsT]):
             if filesystem.is_shared(self.work):
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='tokbeam-words-'))
                 size = self.counts.size()
-                most = (
-                    3 * size.bytes + 18 * size.tokens
-                )  # a byte of a token: a symbol of three bytes
+                # A byte of a token is a symbol of three bytes.
+                most = 3 * size.bytes + 18 * size.tokens
                 said = '%s: words are in files of this machine, in %s, of at most %d MiB'
                 _LOGGER.info(said, self.label, folder, -(-most >> 20))
             else:
@@ -267,7 +262,7 @@ class VocabularySearch(Generic[OptionsT]):
         need = predicted_bytes(size, self.scheme.learner_bytes_per_character)
         if need <= available and not self._is_beyond_learner(size):
             return False
-        reason = self.reason_against_rounds()
+        reason = self.scheme.reason_against_rounds(self.options)
         if reason is None:
             return True
         if need <= available:
@@ -358,7 +353,7 @@ def choose_learner(
     learner: str,
     size: CountedSize,
     per_character: int,
-    available: int | None = None,
+    available: int,
     share: float = _SHARE,
 ) -> LearnerChoice:
     """Returns the learner of the option `--learner`; for `auto`, the one in memory if it fits.
@@ -367,11 +362,10 @@ def choose_learner(
         learner: 'auto', 'memory' or 'beam'.
         size: of the counts to learn from.
         per_character: memory of the learner in memory, in bytes per byte of distinct tokens.
-        available: bytes of memory; None measures them.
+        available: bytes of memory.
         share: of the available memory that the learner in memory may be predicted to take.
     """
     need = predicted_bytes(size, per_character)
-    available = available_bytes() if available is None else available
     reason = (
         f'{size.tokens:,} tokens need about {_megabytes(need)} of memory, of which '
         f'{_megabytes(available)} are free'

@@ -271,7 +271,7 @@ class PackedLearner:
                     f'no token in {", ".join(self._paths)}; there is nothing to learn from'
                 )
             started = time.monotonic()
-            bits = max(0, (rows // self._limits.sampled_tokens).bit_length())
+            bits = (rows // self._limits.sampled_tokens).bit_length()
             survey_tokens = SurveyTokens(path, bits, self._longest, self._limits.group_bytes)
             self._run_near(
                 lambda pipeline: pipeline | CreateReshuffled(self._paths) | survey_tokens
@@ -316,7 +316,7 @@ class PackedLearner:
     def _store_pass(self, first: int, last: int) -> None:
         sizes_path = self._files.pass_sizes_path(first, last)
         filesystem.delete_file(sizes_path)
-        count_substrings = self._count_substrings(None, 1, (first, last))
+        count_substrings = self._count_substrings((), 1, (first, last))
         store_groups = StoreGroups(self._files.first, sizes_path, self._stats.groups, self._lowest)
         self._run_near(
             lambda pipeline: (
@@ -364,10 +364,7 @@ class PackedLearner:
         self._run(functools.partial(build_chain, steps))
 
     def _count_substrings(
-        self,
-        rounds: tuple[RoundFiles, ...] | None,
-        iteration: int,
-        group_range: tuple[int, int],
+        self, rounds: tuple[RoundFiles, ...], iteration: int, group_range: tuple[int, int]
     ) -> CountSubstrings:
         return CountSubstrings(
             rounds,

@@ -70,9 +70,9 @@ class CountSubstrings(beam.PTransform):
     token, with its weight: the sum of the counts of those tokens.
 
     Attributes:
-        round: the files of the round, with the vocabulary to segment by. None in the first
-            iteration, in which every character is a segment. Of several rounds, the keys of the
-            nth, from 0, are n times the number of groups larger.
+        rounds: the files of each round, with the vocabulary to segment by. There is none in the
+            first iteration, in which every character is a segment. The keys of the nth round, from
+            0, are n times the number of groups larger.
         iteration: the number of the iteration; from 2 on, the vocabulary is that of the one before.
         groups: the prefix groups, which are the keys.
         group_range: [first, last) of the groups to count.
@@ -81,7 +81,7 @@ class CountSubstrings(beam.PTransform):
         most_bundle_bytes: most bytes of the output of a bundle.
     """
 
-    round: RoundFiles | tuple[RoundFiles, ...] | None
+    rounds: tuple[RoundFiles, ...]
     iteration: int
     groups: PrefixPartitions
     group_range: tuple[int, int]
@@ -106,8 +106,6 @@ class _CountFn(beam.DoFn):
     """Counts batches in threads, and merges the tables of a bundle before it sends them."""
 
     def __init__(self, options: CountSubstrings):
-        rounds = options.round if isinstance(options.round, tuple) else (options.round,)
-        self._rounds = tuple(filter(None, rounds))
         self._options = options
         self._output = BundleOutput(METRICS, options.most_bundle_bytes)
         self._sent = Metrics.counter(METRICS, SENT_TABLES)
@@ -124,14 +122,14 @@ class _CountFn(beam.DoFn):
     def process(self, element: str) -> None:
         if self._segmenters is None:
             # Not in `setup`, which may come before the vocabulary is written.
-            segmenters = load_segmenters(self._rounds, self._options.iteration)
+            segmenters = load_segmenters(self._options.rounds, self._options.iteration)
             self._segmenters = [
                 _CountingSegmenter(segmenter, number, self._options)
                 for number, segmenter in enumerate(segmenters)
                 # With frequent suffixes, all groups are counted in the first pass.
                 if not (segmenter.has_frequent and self._options.group_range[0] > 0)
             ]
-        if self._rounds and not self._segmenters:
+        if self._options.rounds and not self._segmenters:
             return
         for arrays in read_batches(element):
             for tables in self._calls.submit(self._count, arrays, self._segmenters):
@@ -158,7 +156,7 @@ class _CountFn(beam.DoFn):
         tables: list[tuple[int, SuffixTable]] = []
         options = self._options
         for batch in escaped_batches(*arrays, options.longest):
-            if not self._rounds:
+            if not options.rounds:
                 tables += pack_all_suffixes(
                     batch, options.longest, options.groups, options.group_range
                 )

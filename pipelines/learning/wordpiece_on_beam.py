@@ -184,7 +184,7 @@ class BeamPieceLearner:
         if min_counts := self._rounds.begin_round(min_count):
             self._learn_rounds(min_counts)
         path = self._files.pieces_path(min_count, self._options.iterations)
-        words, endings = split_counts([read_packed(TokenTable, path)])
+        words, endings = split_counts(read_packed(TokenTable, path))
         joined = {self._options.joiner + ending: count for ending, count in endings.items()}
         # If a word and an ending are one piece, the ending's count is used.
         pieces = pieces_by_id(words | joined, self._characters, self._options)
@@ -209,17 +209,15 @@ class BeamPieceLearner:
                 self._filter,
                 self._characters,
                 self._options.joiner,
-                [self._planned(min_count, number) for min_count in min_counts],
+                self._files,
+                min_counts,
+                number,
                 os.path.join(self._work, f'counts-{min_counts[0]}-{number}'),
             )
             for number in range(done, self._options.iterations)
         }
         if steps:
             self._run(functools.partial(build_chain, steps))
-
-    def _planned(self, min_count: int, number: int) -> '_PlannedPieces':
-        before, after = (self._files.pieces_path(min_count, number + step) for step in (0, 1))
-        return _PlannedPieces(before, after, min_count)
 
     def _iterations_done(self, min_count: int) -> int:
         """Returns how many iterations have left their pieces; they are written in their order."""
@@ -352,15 +350,6 @@ def _count_first(word_filter: WordFilter, path: str) -> list[TokenTable]:
     return [first_counts(word_filter.select(read_packed(TokenTable, path)))]
 
 
-@dataclass(frozen=True)
-class _PlannedPieces:
-    """An iteration of a min-count: the files of the pieces before it and after it."""
-
-    source: str
-    target: str
-    min_count: int
-
-
 @dataclass(eq=False)
 class _SelectPieces(beam.PTransform):
     """A later iteration of some min-counts: signal to signal. Writes the pieces that are frequent.
@@ -370,7 +359,9 @@ class _SelectPieces(beam.PTransform):
         word_filter: selects the words to learn from.
         characters: of these words.
         joiner: begins the pieces of endings.
-        planned: the iteration of each min-count.
+        files: of the pieces.
+        min_counts: whose pieces are selected.
+        number: of the iteration before, from 1.
         folder: gets the counts of the partitions.
     """
 
@@ -378,7 +369,9 @@ class _SelectPieces(beam.PTransform):
     word_filter: WordFilter
     characters: tuple[str, ...]
     joiner: str
-    planned: Sequence[_PlannedPieces]
+    files: WordFiles
+    min_counts: Sequence[int]
+    number: int
     folder: str
 
     def expand(self, signal: beam.PCollection) -> beam.PCollection:
@@ -396,30 +389,34 @@ class _SelectPieces(beam.PTransform):
 
     def _count(self, path: str) -> list[TokenTable]:
         words = self.word_filter.select(read_packed(TokenTable, path))
-        return [self._count_endings(words, iteration.source) for iteration in self.planned]
+        return [self._count_endings(words, min_count) for min_count in self.min_counts]
 
-    def _count_endings(self, words: Words, path: str) -> TokenTable:
-        """Segments words by the pieces of a file, and counts the endings."""
-        known, endings = split_counts([read_packed(TokenTable, path)])
+    def _pieces_before(self, min_count: int) -> TokenTable:
+        return read_packed(TokenTable, self.files.pieces_path(min_count, self.number))
+
+    def _count_endings(self, words: Words, min_count: int) -> TokenTable:
+        """Segments words by the pieces before, and counts the endings."""
+        known, endings = split_counts(self._pieces_before(min_count))
         joined = (self.joiner + text for text in (*endings, *self.characters))
         pieces = [*dict.fromkeys([*known, *self.characters, *joined])]
         return later_counts(words, pieces, self.joiner)
 
     def _write_frequent(self, element: tuple[int, TokenTable]) -> int:
-        min_count = self.planned[element[0] // COUNT_PARTITIONS].min_count
+        min_count = self.min_counts[element[0] // COUNT_PARTITIONS]
         return _write_frequent(element, self._part_path, min_count)
 
     def _write_pieces(self, gathered: tuple[int, Iterable[int | None]]) -> int:
         """Writes the frequent endings that are gathered, and the words, which stay the same."""
         partitions = sorted(number for number in gathered[1] if number is not None)
-        for number, iteration in enumerate(self.planned):
+        for index, min_count in enumerate(self.min_counts):
             tables = [
                 read_packed(TokenTable, self._part_path(partition))
                 for partition in partitions
-                if partition // COUNT_PARTITIONS == number
+                if partition // COUNT_PARTITIONS == index
             ]
-            words = words_of_counts(read_packed(TokenTable, iteration.source))
-            write_checked(iteration.target, concatenate_tables([words, *tables]).to_bytes())
+            words = words_of_counts(self._pieces_before(min_count))
+            path = self.files.pieces_path(min_count, self.number + 1)
+            write_checked(path, concatenate_tables([words, *tables]).to_bytes())
         return gathered[0]
 
     def _part_path(self, partition: int) -> str:

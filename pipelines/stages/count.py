@@ -112,10 +112,7 @@ def count_folders(job: CountJob, planned: ReadPlan | None = None) -> list[StageR
             if attempt is not None
         ]
         execution, first = job.execution, missing[0][2]
-        if planned is not None:
-            plan = planned
-        else:
-            plan = plan_reading(job.reading, execution, first)
+        plan = plan_reading(job.reading, execution, first) if planned is None else planned
         sides = frozenset(side for folder in job.folders for side in folder.sides)
         sampled = plan_sample(plan, job.sample.vocab_sample, execution, first, sides)
         by_scheme: dict[Scheme, list[tuple[CountsFolder, str]]] = {}

@@ -25,6 +25,7 @@ from tokcore.errors import InputError
 from tokcore.filters.applying import select_rows
 
 _SHOWN_FILES = 8
+_NO_TEXT = '--dry-run looks at text, and --counts has none; leave it out'
 
 
 def dry_run(job: Job) -> Iterator[str]:
@@ -35,10 +36,10 @@ def dry_run(job: Job) -> Iterator[str]:
             cannot be used.
     """
     if isinstance(job, MergeJob):
-        raise _no_text('--counts')
+        raise InputError(_NO_TEXT)
     text = job.source if isinstance(job, VocabJob) else job
     if isinstance(text, CountFiles):
-        raise _no_text('--counts')
+        raise InputError(_NO_TEXT)
     reading, sample = text.reading, text.sample.vocab_sample
     for split in reading.corpus.splits:
         size = sum(file.size for files in split.files for file in files)
@@ -61,10 +62,6 @@ def dry_run(job: Job) -> Iterator[str]:
         yield f'  … {names[-1]}'
     if isinstance(job, BuildJob | EncodeJob):
         yield from cost(job)
-
-
-def _no_text(option: str) -> InputError:
-    return InputError(f'--dry-run looks at text, and {option} has none; leave it out')
 
 
 def _sample_label(text: str) -> str:

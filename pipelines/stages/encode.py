@@ -379,9 +379,8 @@ def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:
         kinds = {'unknown tokens': tally.unknown, 'bytes that become no id': tally.dropped_bytes}
         what = ' or '.join(kind for kind, count in kinds.items() if count)
         words = [repr(word[:_SHOWN_CHARACTERS]) for word in tally.words][:_SHOWN_WORDS]
-        such_as = (
-            f', such as {", ".join(words)}' if words else ''
-        )  # of a longer token there is none
+        # Of a longer token there is none.
+        such_as = f', such as {", ".join(words)}' if words else ''
         raise InputError(
             f'{path}: {lost:,} of {ids:,} ids of {encoded.feature.name} in a sample of '
             f'{sample.text_bytes:,} bytes are {what} ({lost / ids:.1%}), more than --max-unknown '

@@ -302,7 +302,7 @@ def test_every_occurrence_of_a_character_is_counted_once(tmp_path):
         tables = (
             pipeline
             | beam.Create(write_counts(tmp_path, counts, 3))
-            | CountSubstrings(None, 1, groups, (0, len(groups)), longest=199, workers=2)
+            | CountSubstrings((), 1, groups, (0, len(groups)), longest=199, workers=2)
         )
         assert_that(tables, check)
 

@@ -396,18 +396,12 @@ class AddedTokenFinder:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Returns the rows with matches and their pieces, by the properties of the tokens."""
         text = texts.text.tobytes()
-        cut_rows, first_match = np.unique(rows, return_index=True)
-        bounds = [*first_match.tolist(), len(rows)]
+        matches = zip(*(column.tolist() for column in (rows, starts, ends, numbers)), strict=True)
         pieces: list[tuple[int, int, int, int]] = []
-        for row, first, last in zip(cut_rows.tolist(), bounds, bounds[1:], strict=False):
-            matches = zip(
-                starts[first:last].tolist(), ends[first:last].tolist(),
-                numbers[first:last].tolist(), strict=True,
-            )  # fmt: skip
-            pieces += self._pieces(
-                text, row, (int(texts.starts[row]), int(texts.ends[row])), matches
-            )
-        return cut_rows, np.array(pieces, np.int64).reshape(-1, 4)
+        for row, of_row in itertools.groupby(matches, operator.itemgetter(0)):
+            bounds = int(texts.starts[row]), int(texts.ends[row])
+            pieces += self._pieces(text, row, bounds, (match[1:] for match in of_row))
+        return np.unique(rows), np.array(pieces, np.int64).reshape(-1, 4)
 
     def _pieces(
         self,

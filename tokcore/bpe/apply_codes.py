@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -302,11 +302,6 @@ class Draws:
         symbols[-1] += np.uint64(CODE_POINTS)
         size = _merge_some(symbols, np.empty_like(symbols), pairs, dropout, self.state)
         return symbols[:size]
-
-    def __iter__(self) -> Iterator[float]:
-        """Yields numbers from 0 and below 1, without an end."""
-        while True:
-            yield _draw(self.state)
 
 
 @kernel_without_allocation

@@ -148,21 +148,23 @@ def _entries(path: str, read: ReadBeside) -> tuple[str, ...] | None:
     data = None if beside == path else read(beside)
     if data is None:
         return None
-    try:
-        lines = without_mark(data).decode('utf-8').split('\n')
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f'{beside} is not UTF-8 ({error.reason}); count the pieces again'
-        ) from None
-    if lines[-1] == '':
-        lines.pop()
-    entries = tuple(line.removesuffix('\r') for line in lines)
+    entries = tuple(_lines(data, beside, 'count the pieces again'))
     if entries and 2 * sum(map(bool, map(_COUNTED.fullmatch, entries))) > len(entries):
         raise InputError(
             f"{beside} has pieces and their counts, as subword-nmt's get-vocab writes them: "
             f'{entries[0]!r:.80}; its lines must be pieces alone, {" ".join(SPECIAL_TOKENS)} first'
         )
     return entries
+
+
+def _lines(data: bytes, path: str, remedy: str) -> list[str]:
+    try:
+        lines = without_mark(data).decode('utf-8').split('\n')
+    except UnicodeDecodeError as error:
+        raise InputError(f'{path} is not UTF-8 ({error.reason}); {remedy}') from None
+    if lines[-1] == '':
+        lines.pop()
+    return [line.removesuffix('\r') for line in lines]
 
 
 def is_tokenizer_json(file: Mapping[str, Any]) -> bool:
@@ -379,15 +381,8 @@ def parse_merges_txt(data: bytes, path: str) -> list[tuple[str, str]]:
     Raises:
         InputError: a line is not a pair.
     """
-    try:
-        lines = without_mark(data).decode('utf-8').split('\n')
-    except UnicodeDecodeError as error:
-        raise InputError(f'{path} is not UTF-8 ({error.reason}); give a merges.txt') from None
-    if lines[-1] == '':
-        lines.pop()
     merges = []
-    for number, line in enumerate(lines, 1):
-        line = line.removesuffix('\r')
+    for number, line in enumerate(_lines(data, path, 'give a merges.txt'), 1):
         if line.startswith('#version'):
             continue
         pair = line.split(' ')

@@ -111,14 +111,12 @@ class OffsetFinder:
     def _pieces(self, token: str, left: Iterator[int]) -> Pieces:
         """Yields the pieces of a token, and takes as many of the ids that are left."""
         assert isinstance(self._model, MergeModel)
-        return self._merged(token, left, self._model)
-
-    def _merged(self, token: str, left: Iterator[int], model: MergeModel) -> Pieces:
-        symbols = self._symbols(token, model.state)
-        if len(model.state.ignore_merges.slots) and token in self._vocabulary.entries:
+        state = self._model.state
+        symbols = self._symbols(token, state)
+        if len(state.ignore_merges.slots) and token in self._vocabulary.entries:
             symbols = [(token, len(utf8(token)))]
         # Where symbols are not ids, one without an id has that of unknown ones.
-        odd = self._vocabulary.special_ids.unknown if len(model.state.outputs) else None
+        odd = self._vocabulary.special_ids.unknown if len(state.outputs) else None
         end, number = 0, 0
         while number < len(symbols):
             id_, start, name = next(left), end, ''
@@ -197,11 +195,8 @@ def bpe_offset_finder(vocabulary: BpeVocabulary, allow_special_tokens: bool) -> 
     original, normalized = matched_tokens(vocabulary, allow_special_tokens)
 
     def prepare(text: AlignedText, is_first: bool) -> AlignedText:
-        return (
-            text.prepended(' ')
-            if parts.add_prefix_space and text.text[:1] not in ('', ' ')
-            else text
-        )
+        is_added = parts.add_prefix_space and text.text[:1] not in ('', ' ')
+        return text.prepended(' ') if is_added else text
 
     return OffsetFinder(
         vocabulary,

@@ -159,10 +159,8 @@ class BpeOptions(LearningOptions):
         options = super().for_manifest()
         for name in options.keys() & {'extend', 'shrink'}:
             # The content identifies the vocabulary; a path does not.
-            digest = hashlib.sha256()
-            for file in self.old_files:
-                digest.update(read_vocabulary_file(file))
-            options[name] = digest.hexdigest()
+            content = b''.join(map(read_vocabulary_file, self.old_files))
+            options[name] = hashlib.sha256(content).hexdigest()
         return options
 
     @property

@@ -6,6 +6,7 @@ A part that is not supported is refused by name, with its JSON path in the file.
 from __future__ import annotations
 
 import abc
+import contextlib
 import dataclasses
 import functools
 import json
@@ -374,7 +375,7 @@ class BpeVocabulary(EntriesWithAddedTokens):
         """Returns the code points, and the UTF-8, of entries that are one character of 2 to 4 bytes."""
         characters = {}
         for entry in self.entries:
-            utf8 = _token_bytes(entry, True) if 2 <= len(entry) <= 4 else None
+            utf8 = bytes_of(entry) if 2 <= len(entry) <= 4 else b''
             if utf8 and utf8[0] >= 0xC0:
                 text = utf8.decode('utf-8', 'replace')
                 if len(text) == 1 and text.encode() == utf8:
@@ -387,17 +388,10 @@ def bytes_of(piece: str, byte_level: bool = True) -> bytes:
 
     A byte-level entry with characters other than those of bytes, as a special token, is text itself.
     """
-    token = _token_bytes(piece, byte_level)
-    return piece.encode('utf-8', 'surrogatepass') if token is None else token
-
-
-def _token_bytes(piece: str, byte_level: bool) -> bytes | None:
-    if not byte_level:
-        return piece.encode('utf-8', 'surrogatepass')
-    try:
-        return bytes(map(CHARACTER_TO_BYTE.__getitem__, piece))
-    except KeyError:
-        return None
+    if byte_level:
+        with contextlib.suppress(KeyError):
+            return bytes(map(CHARACTER_TO_BYTE.__getitem__, piece))
+    return piece.encode('utf-8', 'surrogatepass')
 
 
 def parse_parts(file: Mapping[str, Any], path: str) -> TokenizerParts:

@@ -451,9 +451,8 @@ def _prefetch_for(hashes, token, last, table, counts):
 def _lock(state):
     """Waits for the lock; returns True when it has it, False if the table is full."""
     while True:
-        was = load_acquired(
-            state, _LOCK
-        )  # a failed exchange would take the cache line from its holder
+        # A failed exchange would take the cache line from its holder.
+        was = load_acquired(state, _LOCK)
         if was == _OPEN:
             was = exchange_if(state, _LOCK, _OPEN, _LOCKED)
         if was != _LOCKED:

@@ -143,7 +143,8 @@ class Segmenter:
                 f'a vocabulary of {vocabulary.rows} subtokens is too large to segment by; give a '
                 '--min-count-range that begins higher'
             )
-        edges = np.zeros(_table_size(nodes), np.uint64)
+        # At least twice as many as there are nodes.
+        edges = np.zeros(1 << max(2, (2 * int(nodes) - 1).bit_length()), np.uint64)
         marks = [(table, _SUBTOKEN_BIT, _SUBTOKEN_BIT, np.uint64(0)) for table in tables]
         self._rows = 0
         for table in frequent or ():
@@ -187,15 +188,6 @@ class Segmenter:
     ) -> list[tuple[int, SuffixTable]]:
         """Packs the suffixes at segment starts, each of up to `longest` characters."""
         return pack_all_suffixes(batch, longest, groups, group_range, self._edges)
-
-
-@kernel_without_allocation
-def _table_size(nodes):
-    """Returns the smallest power of two that is at least twice the nodes."""
-    size = 4
-    while size < 2 * nodes:
-        size *= 2
-    return size
 
 
 @kernel_without_allocation
@@ -430,28 +422,18 @@ class Surveyor:
             picked = np.zeros(len(counts), np.bool_)
             mask = np.uint64((1 << bits) - 1)
             _survey_tokens(data, offsets, counts, mask, self._seen, lengths, picked)
-            self._sample(merger, data, offsets, counts, picked)
+            indices = np.flatnonzero(picked)
+            if not len(indices) or self._longest < 1:
+                continue
+            starts, ends = read_only(offsets[indices]), read_only(offsets[indices + 1])
+            tokens, bounds = map(read_only, pick_ranges(data, starts, ends))
+            weights = read_only(counts[indices])
+            for batch in escaped_batches(tokens, bounds, weights, self._longest):
+                for _, table in pack_all_suffixes(batch, self._longest, _ONE_GROUP, (0, 1)):
+                    merger.add(table)
         self._characters += int(lengths.sum())
         self._weight += _exact_dot(counts, lengths)
         self._largest_count += _exact_dot(counts, np.diff(offsets) + 1)
-
-    def _sample(
-        self,
-        merger: SuffixTableMerger,
-        data: np.ndarray,
-        offsets: np.ndarray,
-        counts: np.ndarray,
-        picked: np.ndarray,
-    ) -> None:
-        indices = np.flatnonzero(picked)
-        if not len(indices) or self._longest < 1:
-            return
-        starts, ends = read_only(offsets[indices]), read_only(offsets[indices + 1])
-        tokens, token_offsets = map(read_only, pick_ranges(data, starts, ends))
-        batches = escaped_batches(tokens, token_offsets, read_only(counts[indices]), self._longest)
-        for batch in batches:
-            for _, table in pack_all_suffixes(batch, self._longest, _ONE_GROUP, (0, 1)):
-                merger.add(table)
 
     def result(self) -> TokenSurvey:
         points = np.flatnonzero(self._seen).tolist()

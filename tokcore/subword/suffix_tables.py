@@ -10,6 +10,7 @@ each has the same share of its bytes.
 
 import heapq
 import math
+import os
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -133,7 +134,7 @@ class SuffixTable:
         used = added = 0
         before = b''
         for string in strings:
-            common = _common_prefix(before, string)
+            common = len(os.path.commonprefix([before, string]))
             array = np.frombuffer(string, np.uint8)
             used = _write_row(out, used, common, array, len(string), weights[string])
             added += len(string) - common
@@ -443,13 +444,6 @@ def _merge_two(first: SuffixTable, second: SuffixTable) -> SuffixTable:
     strings = np.empty((2, longest), np.uint8)
     rows, added, used = _merge_rows(read_only(first.data), read_only(second.data), strings, out)
     return SuffixTable(read_only(out[:used].copy()), rows, longest, added)
-
-
-def _common_prefix(one: bytes, other: bytes) -> int:
-    common = 0
-    while common < min(len(one), len(other)) and one[common] == other[common]:
-        common += 1
-    return common
 
 
 @kernel_without_allocation

@@ -370,25 +370,13 @@ def _ordinary_words(
         text = text.mapped(lambda each: f' {each} ' if is_cjk(ord(each)) else each)
     if kind == 'bert':
         text = text.normalized('NFC')
-    for first, end in _runs(text.text):
-        word = text.part(first, end)
+    for found in re.finditer(r'\S+', text.text):
+        word = text.part(*found.span())
         if lower_case:  # as a whole, for the sigma at its end
             word = word.mapped(str.lower)._replace(text=word.text.lower())
         if strip:
             word = word.normalized('NFD').mapped(strip_marks)
         yield from _split_at_punctuation(word)
-
-
-def _runs(text: str) -> Iterator[Span]:
-    """Yields the words between white space."""
-    first = None
-    for place, character in enumerate(f'{text} '):
-        if character.isspace():
-            if first is not None:
-                yield first, place
-            first = None
-        elif first is None:
-            first = place
 
 
 def _split_at_punctuation(word: AlignedText) -> Iterator[_Word]:

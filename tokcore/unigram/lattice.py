@@ -27,9 +27,8 @@ class Edges(NamedTuple):
     ends: np.ndarray  # int32[letters * width]
     pieces: np.ndarray  # int32[letters * width]
     scores: np.ndarray  # float32[letters * width]
-    walks: (
-        np.ndarray
-    )  # uint64[letters, 3]: where walks down the trie began, their nodes and next slots
+    # uint64[letters, 3]: where walks down the trie began, their nodes and next slots.
+    walks: np.ndarray
 
 
 @kernel

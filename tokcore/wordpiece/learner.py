@@ -15,7 +15,8 @@ The learner on Beam counts words and endings of partitions as tables, and adds t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -145,14 +146,14 @@ class PieceLearner:
     def __init__(self, table: TokenTable, options: WordPieceOptions):
         self._options = options
         self._joiner = _code_points(options.joiner)
-        self._words = select_words(
-            words_of(table),
-            frozenset(options.first_entries),
-            options.max_learned_word_length,
-            options.max_characters,
-            options.max_words,
-        )
-        self._endings = _endings_of(self._words)
+        # As TensorFlow Text selects them: by count, then code points.
+        all_words = WordFilter(frozenset(options.first_entries), options.max_learned_word_length)
+        words = all_words.select(table)
+        characters = most_frequent_characters(character_counts(words), options.max_characters)
+        words = dataclasses.replace(all_words, characters=characters).pick(words)
+        words = words.pick(np.argsort(-words.counts, kind='stable')[: options.max_words])
+        self._words = words
+        self._endings = _endings_of(words)
         self._codes = read_only(np.unique(self._words.codes))
         self._characters = [chr(code) for code in self._codes.tolist()]
 
@@ -292,12 +293,11 @@ def later_counts(words: Words, pieces: Sequence[str], joiner: str) -> TokenTable
     )
 
 
-def split_counts(tables: Iterable[TokenTable]) -> tuple[dict[str, int], dict[str, int]]:
+def split_counts(table: TokenTable) -> tuple[dict[str, int], dict[str, int]]:
     """Returns the counts of words, and those of endings."""
     counts: Mapping[str, dict[str, int]] = {'W': {}, 'E': {}}
-    for table in tables:
-        for token, count in table.items():
-            counts[token[0]][token[1:]] = count
+    for token, count in table.items():
+        counts[token[0]][token[1:]] = count
     return counts['W'], counts['E']
 
 
@@ -392,25 +392,6 @@ def words_of(table: TokenTable) -> Words:
     size = _decode(table.data, table.offsets, codes, lengths)
     starts = row_offsets(lengths)
     return Words(read_only(codes[:size]), read_only(starts), table.counts)
-
-
-def select_words(
-    words: Words,
-    special_tokens: Collection[str],
-    max_length: int,
-    max_characters: int,
-    max_words: int | None,
-) -> Words:
-    """Returns the words to learn from, as TensorFlow Text selects them: by count, then code points.
-
-    `words` ascend by code points. Special tokens, longer words and words with other characters than the most
-    frequent ones are left out.
-    """
-    words = WordFilter(special_tokens, max_length).pick(words)
-    characters = most_frequent_characters(character_counts(words), max_characters)
-    words = WordFilter(special_tokens, max_length, characters).pick(words)
-    order = np.argsort(-words.counts, kind='stable')
-    return words.pick(order if max_words is None else order[:max_words])
 
 
 @dataclass(frozen=True)
