@@ -244,7 +244,10 @@ class Transfer:
         if not length.isascii() or not length.isdigit():
             return None
         if not re.fullmatch(_NUMBER, length):
-            raise refused_for_length(self._address, length)
+            raise OperatingSystemError(
+                f'cannot fetch {self._address.name}: the server tells a length of {len(length):,} '
+                'digits; check the address'
+            )
         return int(length)
 
     def _begin(self, state: _State) -> None:
@@ -360,14 +363,6 @@ def refused_by_server(address: WebAddress, status: int) -> InputError:
     if status >= 500:
         kind, remedy = OperatingSystemError, 'run again later'
     return kind(f'cannot fetch {address.name}: the server answers {status}, {phrase}; {remedy}')
-
-
-def refused_for_length(address: WebAddress, length: str) -> InputError:
-    """Returns what is said of a Content-Length that no file has."""
-    return OperatingSystemError(
-        f'cannot fetch {address.name}: the server tells a length of {len(length):,} digits; check '
-        'the address'
-    )
 
 
 def refused_by_network(address: WebAddress, error: Exception) -> InputError:
