@@ -90,6 +90,7 @@ _NEAR_BYTES = 16 << 20
 _USER_ERROR = re.compile(r'tokcore\.errors\.(\w+): (.*)')
 _STEP_NOTE = re.compile(r" \[while running '.*")
 _INTERRUPT = re.compile(r'^(?:RuntimeError: )?KeyboardInterrupt\b', re.MULTILINE)
+"""An interrupt of the main thread in a step, as Beam wraps it."""
 
 # Beam's modules that log options as the user typed them.
 _OPTION_LOGGERS = (
@@ -150,7 +151,7 @@ class Engine:
             try:
                 state = self._submit(pipeline).wait_until_finish()
             except Exception as error:
-                if _is_interrupt(error):
+                if _INTERRUPT.search(str(error)):
                     raise KeyboardInterrupt from error
                 mistake = users_mistake(error)
                 if mistake is None:
@@ -384,31 +385,16 @@ def users_mistake(error: BaseException) -> InputError | None:
 
     The runner may have wrapped it, or sent it as the text of a worker's traceback.
     """
-    mistake = _input_error_of(error)
-    if mistake is not None:
-        return mistake
     text = _STEP_NOTE.sub('', str(error))
+    if isinstance(error, InputError):
+        return type(error)(text)
+    if matches := _USER_ERROR.findall(str(error)):
+        name, message = matches[-1]
+        return getattr(tokcore.errors, name, InputError)(_STEP_NOTE.sub('', message))
     if isinstance(error, OSError) and error.errno is None:
         error = OSError(text)
     doing = 'run the job'
     return as_input_error(error, doing) or as_input_error_from_text(text, doing)
-
-
-def _is_interrupt(error: BaseException) -> bool:
-    """Returns whether an error is an interrupt of the main thread in a step, which Beam wraps."""
-    return _INTERRUPT.search(str(error)) is not None
-
-
-def _input_error_of(error: BaseException) -> InputError | None:
-    """Returns the `InputError` that an error is, or whose text it has."""
-    if isinstance(error, InputError):
-        return type(error)(_STEP_NOTE.sub('', str(error)))
-    matches = _USER_ERROR.findall(str(error))
-    if not matches:
-        return None
-    name, message = matches[-1]
-    error_type = getattr(tokcore.errors, name, InputError)
-    return error_type(_STEP_NOTE.sub('', message))
 
 
 def filter_beam_logs() -> None:
