@@ -32,8 +32,6 @@ from apache_beam.transforms.environments import DockerEnvironment
 
 import tokcore.errors
 from pipelines.engines.runners import (
-    FLINK_NUMBERS,
-    LOCAL_NUMBERS,
     LOCAL_RUNNER,
     OTHER_NAMES,
     Runner,
@@ -55,7 +53,7 @@ from pipelines.options.beam import (
 )
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
-from tokcore.options import shown
+from tokcore.options import MOST_WORKERS, shown
 from tokcore.schemes import find_scheme
 from tokcore.warm_up import compile_kernels
 
@@ -83,6 +81,13 @@ _ELSEWHERE = {
 _KNOWN_RUNNERS = {path: path.rpartition('.')[2] for path in StandardOptions.ALL_KNOWN_RUNNERS}
 
 _LOGGER = logging.getLogger(__name__)
+
+_NUMBERS = (
+    (DirectOptions, 'direct_num_workers', 0, MOST_WORKERS),
+    (FlinkRunnerOptions, 'parallelism', 1, 32_768),  # Flink's own maximum
+    (FlinkRunnerOptions, 'max_parallelism', 1, 32_768),
+)
+"""Beam's options, each with its least and its greatest value."""
 
 _NEAR_BYTES = 16 << 20
 """So much is read here before a cluster has begun a job, which takes some seconds."""
@@ -353,7 +358,7 @@ def _runner_name(typed: str | None) -> str:
 
 def _refuse_numbers(options: PipelineOptions) -> None:
     """Refuses numbers of workers that no machine or cluster has."""
-    for view, name, low, high in (*LOCAL_NUMBERS, *FLINK_NUMBERS):
+    for view, name, low, high in _NUMBERS:
         number = getattr(options.view_as(view), name, None)
         # -1 leaves it to the cluster, as the default does.
         if number is None or (number == -1 and view is FlinkRunnerOptions) or low <= number <= high:
