@@ -147,18 +147,13 @@ def usable_cores(root: pathlib.Path = ROOT) -> int:
 
     Half a core counts as one. `root` is where the system's files are.
     """
-    cores = _allowed_cores()
+    has_affinity = hasattr(os, 'sched_getaffinity')
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     for group in own_groups('cpu', root):
         quota, period = _quota(group)
         if quota is not None and quota > 0 and period:
             cores = min(cores, -(-quota // period))
     return max(1, cores)
-
-
-def _allowed_cores() -> int:
-    if hasattr(os, 'sched_getaffinity'):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _quota(group: Group) -> tuple[int | None, int | None]:
