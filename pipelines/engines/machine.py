@@ -111,18 +111,13 @@ class Group:
 
         The list is empty if the file is missing.
         """
-        return [int(word) if re.fullmatch('-?[0-9]+', word) else None for word in self._words(name)]
+        words = _text(self.folder / name).split()
+        return [int(word) if re.fullmatch('-?[0-9]+', word) else None for word in words]
 
     def statistics(self, name: str) -> dict[str, int]:
         """Returns the lines `key value` of a file of the group."""
-        words = self._words(name)
+        words = _text(self.folder / name).split()
         return {key: int(value) for key, value in zip(words[::2], words[1::2]) if value.isdigit()}
-
-    def _words(self, name: str) -> list[str]:
-        try:
-            return (self.folder / name).read_text().split()
-        except (OSError, UnicodeDecodeError):
-            return []
 
 
 def _limits(group: Group) -> list[int]:
@@ -191,7 +186,7 @@ def own_groups(controller: str, root: pathlib.Path = ROOT) -> Iterator[Group]:
 
 def _group_paths(root: pathlib.Path) -> Iterator[tuple[str, str]]:
     """Yields each hierarchy's controllers, '' for version 2, and this process's group in it."""
-    for line in _lines(root / 'proc/self/cgroup'):
+    for line in _text(root / 'proc/self/cgroup').splitlines():
         fields = line.split(':', 2)
         if len(fields) == 3:
             for controller in fields[1].split(','):
@@ -200,7 +195,7 @@ def _group_paths(root: pathlib.Path) -> Iterator[tuple[str, str]]:
 
 def _mounts(root: pathlib.Path) -> Iterator[tuple[str, str, bool, list[str]]]:
     """Yields each mounted hierarchy: the part seen, where, if of version 2, its controllers."""
-    for line in _lines(root / 'proc/self/mountinfo'):
+    for line in _text(root / 'proc/self/mountinfo').splitlines():
         before, _, after = line.partition(' - ')
         fields, kind = before.split(), after.split()
         if len(fields) >= 5 and len(kind) >= 3 and kind[0] in ('cgroup', 'cgroup2'):
@@ -212,8 +207,9 @@ def _character(match: re.Match) -> str:
     return chr(int(match[1], 8))
 
 
-def _lines(path: pathlib.Path) -> list[str]:
+def _text(path: pathlib.Path) -> str:
+    """Returns what a file of the system says; '' if it is missing."""
     try:
-        return path.read_text().splitlines()
+        return path.read_text()
     except (OSError, UnicodeDecodeError):
-        return []
+        return ''
