@@ -156,9 +156,6 @@ class _Work:
                 self._done = done
                 self._notify()
 
-    def set_all_done(self) -> None:
-        self.set_done(self._total)
-
     def _notify(self) -> None:
         self._told = self._done
         notify(WorkDone(self._stage, self._work, self._done, self._total, self._unit))
@@ -213,12 +210,6 @@ def set_done(work: str, done: int) -> None:
     """Counts work as done up to an amount, and up to its total; never back."""
     if work in _tracked:
         _tracked[work].set_done(done)
-
-
-def set_all_done(work: str) -> None:
-    """Counts all of some work as done."""
-    if work in _tracked:
-        _tracked[work].set_all_done()
 
 
 def advance(work: str, amount: int) -> None:

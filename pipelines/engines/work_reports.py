@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import platform
+import sys
 import threading
 import time
 import uuid
@@ -20,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.engines.progress import count_elsewhere, set_all_done, set_done, set_total
+from pipelines.engines.progress import count_elsewhere, set_done, set_total
 from pipelines.files import filesystem
 from pipelines.files.local import ATTEMPT_PREFIX
 from tokcore.errors import InputError
@@ -192,7 +193,7 @@ class _Reader:
         """Tells that all work is done of which there are reports: the pipeline has ended well."""
         self.look()
         for work in self._works:
-            set_all_done(work)
+            set_done(work, sys.maxsize)  # up to its total
 
 
 def _read_reports(folder: str) -> Iterator[dict[str, Any]]:
