@@ -319,11 +319,6 @@ class RejectionLimit:
         assert self.share is not None
         return rejected > self.share * lines
 
-    def refuse(self, rejected: Mapping[str, int], lines: int) -> None:
-        """Raises InputError if the rejected lines, counted by reason, are too many."""
-        if self.is_passed(sum(rejected.values()), lines):
-            raise self.error(rejected, lines)
-
     def error(self, reasons: Mapping[str, int], lines: int) -> InputError:
         """Returns the error of a job that rejected too many lines; `reasons` counts them."""
         by_count = sorted(reasons.items(), key=lambda item: -item[1])
