@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -105,10 +105,6 @@ class Verified:
     bytes: int
     findings: tuple[Finding, ...]
     not_covered: tuple[str, ...] = ()
-
-    def with_findings(self, findings: Sequence[Finding]) -> Verified:
-        """Returns the same with further findings."""
-        return dataclasses.replace(self, findings=(*self.findings, *findings))
 
 
 def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Verified:
