@@ -188,12 +188,9 @@ class DatasetCorpus:
         return self._encoder
 
     def _look(self, take: Take, block: Block) -> tuple:
-        rows = self._rows(block)
+        rows = select_rows(block, self._splits, self._job.reading.scheme.normalizer)
         keys = order_keys(block.file_index, rows.identities, self.seed)
         stats = block_stats(block, rows, self._splits, self.reading.on_error)
         tally = dataclasses.replace(stats.tally, text_bytes=rows.text_bytes)
         place = block.file_index, block.offset
         return place, keys, tally, stats.checksums, take(block, rows, keys)
-
-    def _rows(self, block: Block) -> Rows:
-        return select_rows(block, self._splits, self._job.reading.scheme.normalizer)
