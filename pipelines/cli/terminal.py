@@ -349,7 +349,6 @@ class Bar:
         self._bar: tqdm | None = None
         self._output: _CellOutput | None = None
         self._shown: Pace | None = None  # whose bar it is
-        self._lock = terminal_lock
         self._replaced = [
             (handler, handler.setStream(_AboveBar(self, terminal)))
             for handler in logging.getLogger().handlers
@@ -373,7 +372,7 @@ class Bar:
 
     def close(self) -> None:
         """Removes the bar, and gives the terminal back to the log."""
-        with self._lock:
+        with terminal_lock:
             self._end_bar()
             if self._output is not None:
                 self._output.close()
@@ -384,7 +383,7 @@ class Bar:
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
         """Removes the bar while something else is written to the terminal."""
-        with self._lock:
+        with terminal_lock:
             if self._bar is not None:
                 self._bar.clear()
             yield
