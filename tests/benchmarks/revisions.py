@@ -9,20 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.earlier_revisions import MissingRevisionError, packages_of
-
 from .comparing import RowResult
 from .contenders import Contender, Row
 from .inputs import Inputs
-
-__all__ = [
-    'MissingRevisionError',
-    'SpeedRatio',
-    'against',
-    'packages_of',
-    'speed_ratio',
-    'without_peers',
-]
 
 _ALIKE = 0.93
 """A row with a smaller ratio should be measured again, with more runs."""
