@@ -218,7 +218,9 @@ class Transfer:
 
     def _take(self, answer: requests.Response, held: int, state: _State) -> tuple[_State, bool]:
         """Writes what an answer holds; returns the state now, and whether the file is whole."""
-        answered = _state_of(answer)
+        modified = answer.headers.get('Last-Modified', '')
+        # Without the length, which a part of the file does not have.
+        answered = _State(answer.headers.get('ETag', ''), modified, _is_settled(modified, answer))
         if answer.status_code == 200:
             answered = replace(answered, total=self._length(answer))
             self._begin(answered)
@@ -325,12 +327,6 @@ def _pieces(answer: requests.Response) -> Iterator[bytes]:
         if piece is None:
             return
         yield piece
-
-
-def _state_of(answer: requests.Response) -> _State:
-    """Returns what an answer says of its file, except the length, which a part of it does not have."""
-    modified = answer.headers.get('Last-Modified', '')
-    return _State(answer.headers.get('ETag', ''), modified, _is_settled(modified, answer))
 
 
 def _is_settled(modified: str, answer: requests.Response) -> bool:
