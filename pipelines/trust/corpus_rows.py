@@ -101,15 +101,6 @@ class DatasetCorpus:
     def seed(self) -> int:
         return self._job.dataset.seed
 
-    def shards_of(self, split: str) -> int:
-        """Returns how many shards a split has."""
-        return self._job.dataset.shards_of(split)
-
-    @property
-    def features(self) -> list[EncodedFeature]:
-        """What an example holds."""
-        return features_of(self._job)
-
     def vocabulary(self, path: str) -> Vocabulary:
         """Returns the vocabulary of a feature by its path."""
         return self._encoder.vocabulary(path)
@@ -184,7 +175,7 @@ class DatasetCorpus:
 
     @functools.cached_property
     def _encoder(self) -> LoadedBlockEncoder:
-        return self._job.dataset.encoder(self.features, self.reading).load()
+        return self._job.dataset.encoder(features_of(self._job), self.reading).load()
 
     def _look(self, take: Take, block: Block) -> tuple:
         rows = select_rows(block, self._splits, self._job.reading.scheme.normalizer)

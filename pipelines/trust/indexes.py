@@ -52,7 +52,7 @@ def write_indexes(job: BuildJob | EncodeJob, manifest: Manifest, workers: int) -
             order = np.argsort(np.concatenate([np.empty(0, np.uint64), *keys]))
             all_lengths = np.concatenate([np.empty(0, np.int64), *lengths])[order]
             all_sizes = joined_sizes([*sizes])[order]
-            count = corpus.shards_of(split)
+            count = job.dataset.shards_of(split)
             bounds = read.bounds(count)
             for number, (first, end) in enumerate(zip(bounds, bounds[1:])):
                 name, own = shard_name(job.dataset.name, split, number, count), slice(first, end)
