@@ -30,6 +30,7 @@ from pipelines.engines.progress import (
     StageBegan,
     StageEnded,
     WorkDone,
+    called_every,
     listening,
 )
 from pipelines.files.system_errors import system_error
@@ -112,20 +113,10 @@ def shown_progress(stream: TextIO, as_json: bool = False) -> Iterator[None]:
             yield
         return
     shown: Bar | ProgressLog = Bar(stream) if stream.isatty() or in_ipython() else ProgressLog()
-    ended = threading.Event()
-
-    def look() -> None:
-        while not ended.wait(_LOOK_SECONDS):
-            shown.look()
-
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
     try:
-        with listening(shown):
+        with called_every(_LOOK_SECONDS, shown.look), listening(shown):
             yield
     finally:
-        ended.set()
-        looking.join()
         if isinstance(shown, Bar):
             shown.close()
 

@@ -105,6 +105,24 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def called_every(seconds: float, function: Callable[[], None]) -> Iterator[None]:
+    """Calls a function now and then, in a thread of its own, while the block runs."""
+    ended = threading.Event()
+
+    def call() -> None:
+        while not ended.wait(seconds):
+            function()
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextlib.contextmanager
 def stage_running(stage: str, parts: Sequence[str] = ()) -> Iterator[None]:
     """Notifies listeners that a stage begins, and after the block that it has ended."""
     _stages.append(stage)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.engines.progress import count_elsewhere, set_done, set_total
+from pipelines.engines.progress import called_every, count_elsewhere, set_done, set_total
 from pipelines.files import filesystem
 from pipelines.files.local import ATTEMPT_PREFIX
 from tokcore.errors import InputError
@@ -93,22 +93,11 @@ def reports_read(folder: str | None) -> Iterator[None]:
     below = os.path.join(folder, _FOLDER)
     _reports = WorkReports(below)
     reader = _Reader(below)
-    ended = threading.Event()
-
-    def look() -> None:
-        while not ended.wait(_seconds(below)):
-            reader.look()
-
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
     try:
-        yield
-        ended.set()
-        looking.join()
+        with called_every(_seconds(below), reader.look):
+            yield
         reader.end()
     finally:
-        ended.set()
-        looking.join()
         _reports = WorkReports()
         _has_read.clear()
 
