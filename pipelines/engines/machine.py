@@ -6,7 +6,6 @@ limits of all parent groups hold too. `/proc/self/cgroup` names the groups, and
 per controller.
 """
 
-import contextlib
 import ctypes
 import os
 import pathlib
@@ -57,10 +56,8 @@ def resident_bytes() -> int:
 def peak_bytes() -> int:
     """Returns the peak of this process's resident memory."""
     # Linux's getrusage(2) begins with what the process held that started this one by exec(3).
-    with contextlib.suppress(OSError):
-        words = _STATUS.read_text().partition('VmHWM:')[2].split()
-        if words:
-            return int(words[0]) << 10
+    if words := _text(_STATUS).partition('VmHWM:')[2].split():
+        return int(words[0]) << 10
     try:
         import resource
     except ImportError:  # Windows keeps it elsewhere
