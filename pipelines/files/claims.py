@@ -185,8 +185,7 @@ class Claim:
             return False
         if self._lock is not None:
             return self._is_of_path(self._lock)
-        holder = _Holder.from_json(self._read())
-        return holder is not None and self._written is not None and holder.id == self._written.id
+        return self._written is not None and _Holder.from_json(self._read()) == self._written
 
     def _is_of_path(self, descriptor: int) -> bool:
         there = self._opened.state(self._name)
