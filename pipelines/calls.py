@@ -306,11 +306,9 @@ def _run(
     try:
         with progress:
             run_job(made)
-    except InputError:
-        raise
     except Exception as error:
         mistake = as_input_error(error, 'go on')
-        if mistake is None:
+        if mistake is None or mistake is error:
             raise
         raise mistake from error
     return _result(made)

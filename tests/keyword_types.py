@@ -121,7 +121,7 @@ def files() -> dict[pathlib.Path, str]:
                 f'{name}Keywords',
                 f'The options of {about}.',
                 options,
-                {key: help for key, (_, help) in options.items()},
+                _helps(options),
                 example=_EXAMPLES.get(f'tokcore.{name}Keywords'),
             )
             for name, about, options in of_options
@@ -189,10 +189,10 @@ def _command_classes() -> list[str]:
             inherited[name] |= shared.keys()
     for name, options in commands.items():
         class_name, about = f'{name.capitalize()}Keywords', f'The options of `tokbeam {name}`.'
-        helps = _helps(name)
+        helps = _helps(options)
         if name == 'update':
             about = f'{about[:-1]}; those of files are as of `EncodeKeywords`.'
-            of_encode = _helps('encode').items()
+            of_encode = _helps(commands['encode']).items()
             helps = {key: help for key, help in helps.items() if (key, help) not in of_encode}
         bases = (
             ', '.join(base for base, (_, names) in _SHARED.items() if name in names) or 'TypedDict'
@@ -214,9 +214,9 @@ def _of_command(name: str) -> _Options:
     return {key: option for key, option in options.items() if key not in _LEFT_OUT}
 
 
-def _helps(name: str) -> dict[str, str]:
-    """The help of a command's options."""
-    return {key: help for key, (_, help) in _of_command(name).items()}
+def _helps(options: _Options) -> dict[str, str]:
+    """The help of each option."""
+    return {key: help for key, (_, help) in options.items()}
 
 
 def _types(declaration: Declared, hint: str) -> list[str]:

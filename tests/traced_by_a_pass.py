@@ -31,7 +31,7 @@ def traced_by_a_pass(job, split):
     """Returns the rows of a split of the corpus of a job."""
     with planned(job) as corpus:
         splits = corpus.reading.corpus.splits
-        shards = corpus.shards_of(split)
+        shards = job.dataset.shards_of(split)
 
         def take(block, rows, keys):
             return [

@@ -87,8 +87,6 @@ each group's frequent suffixes four times as often."""
 
 COUNT_COLUMNS = ['token', 'count']
 
-_LastWord = bytes | None
-
 TokenArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 SIDES = {'inputs': (0,), 'targets': (1,), 'both': (0, 1)}
@@ -115,7 +113,7 @@ class _Look:
     rules: TokenRules | None  # by which its tokens were found, as it records them
     tokens: int
     text_bytes: int
-    last_word: _LastWord = None  # `TokenTable.last_word`
+    last_word: bytes | None = None  # `TokenTable.last_word`
 
 
 @dataclass(frozen=True)
@@ -443,38 +441,31 @@ def find_counts(
     Raises:
         InputError: nothing is there, or a folder or a file is not whole.
     """
-    files: list[StoredFile] = []
-    stated: list[OutputFile | None] = []
+    found: list[tuple[StoredFile, OutputFile | None]] = []
     datasets: list[CountedDataset] = []
     for number, given in enumerate(paths):
-        first = len(files)
         path = filesystem.absolute(given)
-        if filesystem.is_folder(path):
-            listed = _folder_files(path)
-            files += [file for file, _ in listed]
-            stated += [entry for _, entry in listed]
+        if is_folder := filesystem.is_folder(path):
+            own = _folder_files(path)
         else:
-            matches = filesystem.find(given)
-            files += matches
-            stated += [None] * len(matches)
-        parts = 0 if None in stated[first:] else len(files) - first
+            own = [(file, None) for file in filesystem.find(given)]
+        found += own
         weight = weights[number] if weights else None
-        name = os.path.basename(path.rstrip('/'))
-        datasets.append(CountedDataset(name, tuple(files[first:]), parts, weight))
+        name, files = os.path.basename(path.rstrip('/')), tuple(file for file, _ in own)
+        datasets.append(CountedDataset(name, files, len(files) if is_folder else 0, weight))
     read_on_trial(
         [
             (file.path, file.size)
-            for file, entry in zip(files, stated, strict=True)
+            for file, entry in found
             if entry is None and not filesystem.is_shared(file.path) and _is_parquet(file.path)
         ]
     )
-    partitions = len(files) if len(paths) == 1 and None not in stated else 0
-    listed_crcs = {
-        file.path: entry.crc32c for file, entry in zip(files, stated, strict=True) if entry
-    }
-    counts = CountFiles(tuple(files), partitions, listed_crcs, tuple(datasets), temperature)
+    files = tuple(file for file, _ in found)
+    partitions = datasets[0].partitions if len(paths) == 1 else 0
+    stated = {file.path: entry.crc32c for file, entry in found if entry}
+    counts = CountFiles(files, partitions, stated, tuple(datasets), temperature)
     for file in files:
-        if file.path in listed_crcs:
+        if file.path in stated:
             counts.look(file)
     return counts
 
@@ -492,7 +483,7 @@ def check_recorded(counts: CountFiles, rules: TokenRules | None = None) -> None:
             check_rules(look.rules, rules, f'the count file {file.path}')
 
 
-def _folder_files(folder: str) -> list[tuple[StoredFile, OutputFile]]:
+def _folder_files(folder: str) -> Sequence[tuple[StoredFile, OutputFile | None]]:
     manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
     if manifest is None or manifest.stage != 'count' or not manifest.files:
         raise InputError(

@@ -506,7 +506,8 @@ def refuse_losses(limit: RejectionLimit, tallies: Iterable[LineTally]) -> None:
     for tally in tallies:
         reasons.update(tally.left_out)
         lines += tally.lines
-    limit.refuse(reasons, lines)
+    if limit.is_passed(reasons.total(), lines):
+        raise limit.error(reasons, lines)
 
 
 def refuse_replaced(read: Iterable[str], replaced: Iterable[str]) -> None:

@@ -156,7 +156,7 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
     data = _read(path)
     crc32c = f'{google_crc32c.value(data):08x}'
     manifest_path, record = _recorded(path)
-    unicode = None
+    unicode, licence = (None, None) if record is None else (record.unicode, record.licence)
     if record is not None:
         check_unicode(record.unicode, f'the vocabulary {path}')
         check_rules(record.rules, scheme.rules, f'the vocabulary {path}')
@@ -166,7 +166,6 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
                 f'{record.bytes} with {record.crc32c}; make it again, or if it was changed on '
                 'purpose, give a copy in another folder'
             )
-        unicode = record.unicode
     beside: dict[str, OutputFile] = {}
 
     def read(other: str) -> bytes | None:
@@ -187,7 +186,6 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
                     f'{file.name} beside {path} is not the one that {manifest_path} tells of; make '
                     'both again, or give copies in another folder'
                 )
-    licence = None if record is None else record.licence
     return ReadVocabulary(entries, data, crc32c, unicode, tuple(beside.values()), licence, ends)
 
 

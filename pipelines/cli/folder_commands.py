@@ -57,7 +57,8 @@ def verify(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
             share = Fraction(options.rerun.removesuffix('%')) / 100
         job = job_of(folder, verified.manifest, options.job, options.workers)
         made = rerun(job, verified.manifest, share, options.seed, workers_of(options))
-        verified = verified.with_findings(made.findings)
+        findings = (*verified.findings, *made.findings)
+        verified = dataclasses.replace(verified, findings=findings)
     if options.json:
         more = {'rerun': made and {'rows': made.rows, 'of': made.all_rows}}
         print_data([as_json(verified, more)])

@@ -40,8 +40,6 @@ _JOB_FILE = """\
 --print-job prints such a file. A file whose `clean` names a module:function is code, which --dry-run
 runs too."""
 
-_OF_PIPELINES = f'{_INPUTS}\n\n{_JOB_FILE}\n\n{BEAM_NOTES}'
-
 _JOB_EXAMPLE = """\
   [[train]]
   format = "bitext"
@@ -82,7 +80,7 @@ def command_help(name: str, command: Command) -> str:
 
 def all_help(name: str, command: Command) -> str:
     """Returns the help of a command with all options."""
-    notes = _OF_PIPELINES if command.sections else command.notes
+    notes = f'{_INPUTS}\n\n{_JOB_FILE}\n\n{BEAM_NOTES}' if command.sections else command.notes
     parser = _parser(_usage(name, command), _examples(command), notes)
     add_groups(parser, command.groups)
     return parser.format_help()

@@ -35,8 +35,7 @@ def index(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
 def _of_dataset(options: argparse.Namespace) -> list[str]:
     # Importing Beam takes seconds, and only the corpus needs it.
     from pipelines.artifacts.manifest import read_dataset_manifest
-    from pipelines.cli.folder_commands import job_of
-    from pipelines.engines.machine import usable_cores
+    from pipelines.cli.folder_commands import job_of, workers_of
     from pipelines.files import filesystem
     from pipelines.trust.indexes import write_indexes
 
@@ -46,7 +45,7 @@ def _of_dataset(options: argparse.Namespace) -> list[str]:
         try:
             manifest = read_dataset_manifest(folder)
             job = job_of(folder, manifest, options.job, options.workers, fetches=False)
-            count = write_indexes(job, manifest, folder, options.workers or usable_cores())
+            count = write_indexes(job, manifest, workers_of(options))
             return [f'{count} shards of {path} have an index']
         except InputError as error:
             if options.job is not None:

@@ -50,7 +50,9 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     known = known_commands()
     name = arguments[0] if arguments else ''
     if name and not name.startswith('-') and name not in known:
-        raise InputError(_no_command(name, known))
+        commands = [*known, 'help', 'completion']
+        hint = did_you_mean(name, commands) or f'there are {", ".join(commands)}'
+        raise InputError(f'there is no command {shown(name)}; {hint}')
     command = known.get(name)
     job_path = None
     if command is not None:
@@ -82,12 +84,6 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     if command is not None:
         options = with_job_file(known, options, job_path)
     return options, unknown + job_server
-
-
-def _no_command(word: str, known: Mapping[str, Command]) -> str:
-    commands = [*known, 'help', 'completion']
-    hint = did_you_mean(word, commands) or f'there are {", ".join(commands)}'
-    return f'there is no command {shown(word)}; {hint}'
 
 
 class _HelpParser(Parser):

@@ -19,7 +19,7 @@ def summary(job: Job, made: Manifest, seconds: float) -> Iterator[str]:
     """Yields the lines of a summary."""
     for lines in made.lines:
         name = f'{lines.split}, {lines.dataset}' if lines.dataset else lines.split
-        yield f'{name}: {_tally(lines, made, job)}'
+        yield f'{name}: {_tally(lines, job)}'
         yield from (f'{name}: {loss}' for loss in _losses(lines))
     yield from rows_lost(made)
     yield from stored_format(made).notes(made)
@@ -37,9 +37,9 @@ def summary(job: Job, made: Manifest, seconds: float) -> Iterator[str]:
     yield from (f'next: {command}' for command in _next_commands(job, made))
 
 
-def _tally(lines: LineTally, made: Manifest, job: Job) -> str:
+def _tally(lines: LineTally, job: Job) -> str:
     """What became of a split's lines: as many as were read."""
-    parts = [f'{lines.lines:,} lines read', f'{lines.examples:,} {_counted(lines, made, job)}']
+    parts = [f'{lines.lines:,} lines read', f'{lines.examples:,} {_counted(lines, job)}']
     if lines.added:
         parts.append(f'{lines.added:,} of these made by filters')
     parts.append(f'{lines.empty:,} empty')
@@ -84,7 +84,7 @@ def rows_lost(made: Manifest) -> Iterator[str]:
             yield f'{split}: {cut:,} rows cut to {pack} ids'
 
 
-def _counted(lines: LineTally, made: Manifest, job: Job) -> str:
+def _counted(lines: LineTally, job: Job) -> str:
     if not isinstance(job, BuildJob | EncodeJob):
         return 'with text'
     shards = job.dataset.shards_of(lines.split)

@@ -30,6 +30,7 @@ from pipelines.engines.progress import (
     StageBegan,
     StageEnded,
     WorkDone,
+    called_every,
     listening,
 )
 from pipelines.files.system_errors import system_error
@@ -112,20 +113,10 @@ def shown_progress(stream: TextIO, as_json: bool = False) -> Iterator[None]:
             yield
         return
     shown: Bar | ProgressLog = Bar(stream) if stream.isatty() or in_ipython() else ProgressLog()
-    ended = threading.Event()
-
-    def look() -> None:
-        while not ended.wait(_LOOK_SECONDS):
-            shown.look()
-
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
     try:
-        with listening(shown):
+        with called_every(_LOOK_SECONDS, shown.look), listening(shown):
             yield
     finally:
-        ended.set()
-        looking.join()
         if isinstance(shown, Bar):
             shown.close()
 
@@ -349,7 +340,6 @@ class Bar:
         self._bar: tqdm | None = None
         self._output: _CellOutput | None = None
         self._shown: Pace | None = None  # whose bar it is
-        self._lock = terminal_lock
         self._replaced = [
             (handler, handler.setStream(_AboveBar(self, terminal)))
             for handler in logging.getLogger().handlers
@@ -373,7 +363,7 @@ class Bar:
 
     def close(self) -> None:
         """Removes the bar, and gives the terminal back to the log."""
-        with self._lock:
+        with terminal_lock:
             self._end_bar()
             if self._output is not None:
                 self._output.close()
@@ -384,7 +374,7 @@ class Bar:
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
         """Removes the bar while something else is written to the terminal."""
-        with self._lock:
+        with terminal_lock:
             if self._bar is not None:
                 self._bar.clear()
             yield

@@ -32,8 +32,6 @@ from apache_beam.transforms.environments import DockerEnvironment
 
 import tokcore.errors
 from pipelines.engines.runners import (
-    FLINK_NUMBERS,
-    LOCAL_NUMBERS,
     LOCAL_RUNNER,
     OTHER_NAMES,
     Runner,
@@ -55,7 +53,7 @@ from pipelines.options.beam import (
 )
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
-from tokcore.options import shown
+from tokcore.options import MOST_WORKERS, shown
 from tokcore.schemes import find_scheme
 from tokcore.warm_up import compile_kernels
 
@@ -84,12 +82,20 @@ _KNOWN_RUNNERS = {path: path.rpartition('.')[2] for path in StandardOptions.ALL_
 
 _LOGGER = logging.getLogger(__name__)
 
+_NUMBERS = (
+    (DirectOptions, 'direct_num_workers', 0, MOST_WORKERS),
+    (FlinkRunnerOptions, 'parallelism', 1, 32_768),  # Flink's own maximum
+    (FlinkRunnerOptions, 'max_parallelism', 1, 32_768),
+)
+"""Beam's options, each with its least and its greatest value."""
+
 _NEAR_BYTES = 16 << 20
 """So much is read here before a cluster has begun a job, which takes some seconds."""
 
 _USER_ERROR = re.compile(r'tokcore\.errors\.(\w+): (.*)')
 _STEP_NOTE = re.compile(r" \[while running '.*")
 _INTERRUPT = re.compile(r'^(?:RuntimeError: )?KeyboardInterrupt\b', re.MULTILINE)
+"""An interrupt of the main thread in a step, as Beam wraps it."""
 
 # Beam's modules that log options as the user typed them.
 _OPTION_LOGGERS = (
@@ -150,7 +156,7 @@ class Engine:
             try:
                 state = self._submit(pipeline).wait_until_finish()
             except Exception as error:
-                if _is_interrupt(error):
+                if _INTERRUPT.search(str(error)):
                     raise KeyboardInterrupt from error
                 mistake = users_mistake(error)
                 if mistake is None:
@@ -352,7 +358,7 @@ def _runner_name(typed: str | None) -> str:
 
 def _refuse_numbers(options: PipelineOptions) -> None:
     """Refuses numbers of workers that no machine or cluster has."""
-    for view, name, low, high in (*LOCAL_NUMBERS, *FLINK_NUMBERS):
+    for view, name, low, high in _NUMBERS:
         number = getattr(options.view_as(view), name, None)
         # -1 leaves it to the cluster, as the default does.
         if number is None or (number == -1 and view is FlinkRunnerOptions) or low <= number <= high:
@@ -384,31 +390,16 @@ def users_mistake(error: BaseException) -> InputError | None:
 
     The runner may have wrapped it, or sent it as the text of a worker's traceback.
     """
-    mistake = _input_error_of(error)
-    if mistake is not None:
-        return mistake
     text = _STEP_NOTE.sub('', str(error))
+    if isinstance(error, InputError):
+        return type(error)(text)
+    if matches := _USER_ERROR.findall(str(error)):
+        name, message = matches[-1]
+        return getattr(tokcore.errors, name, InputError)(_STEP_NOTE.sub('', message))
     if isinstance(error, OSError) and error.errno is None:
         error = OSError(text)
     doing = 'run the job'
     return as_input_error(error, doing) or as_input_error_from_text(text, doing)
-
-
-def _is_interrupt(error: BaseException) -> bool:
-    """Returns whether an error is an interrupt of the main thread in a step, which Beam wraps."""
-    return _INTERRUPT.search(str(error)) is not None
-
-
-def _input_error_of(error: BaseException) -> InputError | None:
-    """Returns the `InputError` that an error is, or whose text it has."""
-    if isinstance(error, InputError):
-        return type(error)(_STEP_NOTE.sub('', str(error)))
-    matches = _USER_ERROR.findall(str(error))
-    if not matches:
-        return None
-    name, message = matches[-1]
-    error_type = getattr(tokcore.errors, name, InputError)
-    return error_type(_STEP_NOTE.sub('', message))
 
 
 def filter_beam_logs() -> None:

@@ -6,7 +6,6 @@ limits of all parent groups hold too. `/proc/self/cgroup` names the groups, and
 per controller.
 """
 
-import contextlib
 import ctypes
 import os
 import pathlib
@@ -57,10 +56,8 @@ def resident_bytes() -> int:
 def peak_bytes() -> int:
     """Returns the peak of this process's resident memory."""
     # Linux's getrusage(2) begins with what the process held that started this one by exec(3).
-    with contextlib.suppress(OSError):
-        words = _STATUS.read_text().partition('VmHWM:')[2].split()
-        if words:
-            return int(words[0]) << 10
+    if words := _text(_STATUS).partition('VmHWM:')[2].split():
+        return int(words[0]) << 10
     try:
         import resource
     except ImportError:  # Windows keeps it elsewhere
@@ -111,18 +108,13 @@ class Group:
 
         The list is empty if the file is missing.
         """
-        return [int(word) if re.fullmatch('-?[0-9]+', word) else None for word in self._words(name)]
+        words = _text(self.folder / name).split()
+        return [int(word) if re.fullmatch('-?[0-9]+', word) else None for word in words]
 
     def statistics(self, name: str) -> dict[str, int]:
         """Returns the lines `key value` of a file of the group."""
-        words = self._words(name)
+        words = _text(self.folder / name).split()
         return {key: int(value) for key, value in zip(words[::2], words[1::2]) if value.isdigit()}
-
-    def _words(self, name: str) -> list[str]:
-        try:
-            return (self.folder / name).read_text().split()
-        except (OSError, UnicodeDecodeError):
-            return []
 
 
 def _limits(group: Group) -> list[int]:
@@ -147,18 +139,13 @@ def usable_cores(root: pathlib.Path = ROOT) -> int:
 
     Half a core counts as one. `root` is where the system's files are.
     """
-    cores = _allowed_cores()
+    has_affinity = hasattr(os, 'sched_getaffinity')
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     for group in own_groups('cpu', root):
         quota, period = _quota(group)
         if quota is not None and quota > 0 and period:
             cores = min(cores, -(-quota // period))
     return max(1, cores)
-
-
-def _allowed_cores() -> int:
-    if hasattr(os, 'sched_getaffinity'):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _quota(group: Group) -> tuple[int | None, int | None]:
@@ -196,7 +183,7 @@ def own_groups(controller: str, root: pathlib.Path = ROOT) -> Iterator[Group]:
 
 def _group_paths(root: pathlib.Path) -> Iterator[tuple[str, str]]:
     """Yields each hierarchy's controllers, '' for version 2, and this process's group in it."""
-    for line in _lines(root / 'proc/self/cgroup'):
+    for line in _text(root / 'proc/self/cgroup').splitlines():
         fields = line.split(':', 2)
         if len(fields) == 3:
             for controller in fields[1].split(','):
@@ -205,7 +192,7 @@ def _group_paths(root: pathlib.Path) -> Iterator[tuple[str, str]]:
 
 def _mounts(root: pathlib.Path) -> Iterator[tuple[str, str, bool, list[str]]]:
     """Yields each mounted hierarchy: the part seen, where, if of version 2, its controllers."""
-    for line in _lines(root / 'proc/self/mountinfo'):
+    for line in _text(root / 'proc/self/mountinfo').splitlines():
         before, _, after = line.partition(' - ')
         fields, kind = before.split(), after.split()
         if len(fields) >= 5 and len(kind) >= 3 and kind[0] in ('cgroup', 'cgroup2'):
@@ -217,8 +204,9 @@ def _character(match: re.Match) -> str:
     return chr(int(match[1], 8))
 
 
-def _lines(path: pathlib.Path) -> list[str]:
+def _text(path: pathlib.Path) -> str:
+    """Returns what a file of the system says; '' if it is missing."""
     try:
-        return path.read_text().splitlines()
+        return path.read_text()
     except (OSError, UnicodeDecodeError):
-        return []
+        return ''

@@ -8,7 +8,6 @@ so it is left as it is where the user has not imported that.
 import functools
 import logging
 import sys
-from collections.abc import Callable
 
 
 def _is_of_use(record: logging.LogRecord) -> bool:
@@ -24,18 +23,13 @@ finally:
 
 _INTERACTIVE = 'apache_beam.runners.interactive.interactive_environment'
 
-
-def _only_interactive(alter_label: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(alter_label)
-    def altered(transform: object, inputs: object) -> None:
-        if _INTERACTIVE in sys.modules:
-            alter_label(transform, inputs)
-
-    return altered
-
-
 # A later Beam that does not look any more has no such function.
 if hasattr(apache_beam.pipeline, 'alter_label_if_ipython'):
-    apache_beam.pipeline.alter_label_if_ipython = _only_interactive(
-        apache_beam.pipeline.alter_label_if_ipython
-    )
+    _alter_label = apache_beam.pipeline.alter_label_if_ipython
+
+    @functools.wraps(_alter_label)
+    def _only_if_interactive(transform: object, inputs: object) -> None:
+        if _INTERACTIVE in sys.modules:
+            _alter_label(transform, inputs)
+
+    apache_beam.pipeline.alter_label_if_ipython = _only_if_interactive

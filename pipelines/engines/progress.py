@@ -105,6 +105,24 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def called_every(seconds: float, function: Callable[[], None]) -> Iterator[None]:
+    """Calls a function now and then, in a thread of its own, while the block runs."""
+    ended = threading.Event()
+
+    def call() -> None:
+        while not ended.wait(seconds):
+            function()
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextlib.contextmanager
 def stage_running(stage: str, parts: Sequence[str] = ()) -> Iterator[None]:
     """Notifies listeners that a stage begins, and after the block that it has ended."""
     _stages.append(stage)
@@ -155,9 +173,6 @@ class _Work:
             if done > self._done:
                 self._done = done
                 self._notify()
-
-    def set_all_done(self) -> None:
-        self.set_done(self._total)
 
     def _notify(self) -> None:
         self._told = self._done
@@ -213,12 +228,6 @@ def set_done(work: str, done: int) -> None:
     """Counts work as done up to an amount, and up to its total; never back."""
     if work in _tracked:
         _tracked[work].set_done(done)
-
-
-def set_all_done(work: str) -> None:
-    """Counts all of some work as done."""
-    if work in _tracked:
-        _tracked[work].set_all_done()
 
 
 def advance(work: str, amount: int) -> None:

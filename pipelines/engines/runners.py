@@ -18,7 +18,6 @@ import apache_beam as beam
 import grpc
 from apache_beam.options.pipeline_options import (
     DirectOptions,
-    FlinkRunnerOptions,
     GoogleCloudOptions,
     JobServerOptions,
     PipelineOptions,
@@ -44,19 +43,8 @@ from pipelines.options.beam import beam_options
 from tokcore.errors import InputError
 from tokcore.options import MOST_WORKERS
 
-_MOST_PARALLELISM = 32_768
-"""Flink's own maximum."""
-
-FLINK_NUMBERS = tuple(
-    (FlinkRunnerOptions, name, 1, _MOST_PARALLELISM) for name in ('parallelism', 'max_parallelism')
-)
-"""Beam's options, each with its least and its greatest value."""
-
 LOCAL_RUNNER = 'FnApiRunner'
 OTHER_NAMES = ('local', 'DirectRunner', 'SwitchingDirectRunner')
-
-LOCAL_NUMBERS = ((DirectOptions, 'direct_num_workers', 0, MOST_WORKERS),)
-"""Beam's options, each with its least and its greatest value."""
 
 _SAMPLING_MS = 20
 

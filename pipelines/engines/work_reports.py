@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import platform
+import sys
 import threading
 import time
 import uuid
@@ -20,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.engines.progress import count_elsewhere, set_all_done, set_done, set_total
+from pipelines.engines.progress import called_every, count_elsewhere, set_done, set_total
 from pipelines.files import filesystem
 from pipelines.files.local import ATTEMPT_PREFIX
 from tokcore.errors import InputError
@@ -92,22 +93,11 @@ def reports_read(folder: str | None) -> Iterator[None]:
     below = os.path.join(folder, _FOLDER)
     _reports = WorkReports(below)
     reader = _Reader(below)
-    ended = threading.Event()
-
-    def look() -> None:
-        while not ended.wait(_seconds(below)):
-            reader.look()
-
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
     try:
-        yield
-        ended.set()
-        looking.join()
+        with called_every(_seconds(below), reader.look):
+            yield
         reader.end()
     finally:
-        ended.set()
-        looking.join()
         _reports = WorkReports()
         _has_read.clear()
 
@@ -192,7 +182,7 @@ class _Reader:
         """Tells that all work is done of which there are reports: the pipeline has ended well."""
         self.look()
         for work in self._works:
-            set_all_done(work)
+            set_done(work, sys.maxsize)  # up to its total
 
 
 def _read_reports(folder: str) -> Iterator[dict[str, Any]]:

@@ -199,7 +199,11 @@ class WorkFolder:
             InputError: it cannot be written to, or something else is in its place.
         """
         if self.given is None:
-            _refuse_other(self.path)
+            if filesystem.files_of(self.path).is_obstructed(self.path):
+                raise InputError(
+                    f'{self.path} is in the place of the work folder and is not a folder; move it away, or '
+                    'give --work'
+                )
             yield
             return
         made: list[str] = []
@@ -246,14 +250,6 @@ def delete_own_if_empty(work: str) -> None:
     """Deletes a work folder that the tool has named, if there is nothing in it."""
     if os.path.basename(work) == WORK_FOLDER:
         delete_if_empty(work)
-
-
-def _refuse_other(folder: str) -> None:
-    if filesystem.files_of(folder).is_obstructed(folder):
-        raise InputError(
-            f'{folder} is in the place of the work folder and is not a folder; move it away, or give '
-            '--work'
-        )
 
 
 _HEAD = struct.Struct('<8sQ')

@@ -12,20 +12,13 @@ from typing import BinaryIO
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.files.local import (
-    StoredFile,
-    StoreFiles,
-    as_stored,
-    attempt_name,
-    beam_list,
-    beam_match,
-)
+from pipelines.files.local import ListedByBeam, StoredFile, StoreFiles, as_stored, attempt_name
 from tokcore.errors import InputError
 
 _BINARY = 'application/octet-stream'
 
 
-class BeamFiles(StoreFiles):
+class BeamFiles(ListedByBeam, StoreFiles):
     """The `Files` of stores by Beam."""
 
     def absolute(self, path: str) -> str:
@@ -58,15 +51,6 @@ class BeamFiles(StoreFiles):
         above = path.removesuffix(FileSystems.split(path)[1])
         [file] = as_stored([FileSystems.get_filesystem(path).metadata(path)], above)
         return file
-
-    def sizes(self, paths: Sequence[str]) -> list[int | None]:
-        return [None if file is None else file.size for file in map(self.stat, paths)]
-
-    def match(self, pattern: str, above: str) -> list[StoredFile]:
-        return beam_match(pattern, above)
-
-    def list_folder(self, folder: str) -> list[StoredFile]:
-        return beam_list(folder)
 
     def entries(self, folder: str) -> list[str]:
         return sorted({file.name.partition('/')[0] for file in self.list_folder(folder)})

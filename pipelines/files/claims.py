@@ -185,8 +185,7 @@ class Claim:
             return False
         if self._lock is not None:
             return self._is_of_path(self._lock)
-        holder = _Holder.from_json(self._read())
-        return holder is not None and self._written is not None and holder.id == self._written.id
+        return self._written is not None and _Holder.from_json(self._read()) == self._written
 
     def _is_of_path(self, descriptor: int) -> bool:
         there = self._opened.state(self._name)
@@ -200,7 +199,7 @@ class Claim:
         while True:
             self._made += make_folders(above, self._root)
             try:
-                self.folder = filesystem.open_folder(above, self._root)
+                self.folder = filesystem.files_of(above).open_folder(above, self._root)
                 if fcntl is None or self.folder is None or not self._try_lock():
                     self._write()
                 return
@@ -210,7 +209,7 @@ class Claim:
 
     def _take_lease(self) -> None:
         written = _Holder.this_process()
-        lease = Lease(self._path, asdict(written))
+        lease = Lease(self._path, written)
         there = lease.take()
         if there is not None:
             raise self._held_by(
@@ -304,10 +303,10 @@ class Lease:
 
     Args:
         path: of the object.
-        holder: for others, as JSON: who holds it, and an `id` that no other holder has.
+        holder: who holds it, for others.
     """
 
-    def __init__(self, path: str, holder: dict):
+    def __init__(self, path: str, holder: _Holder):
         self._path, self._holder = path, holder
         self._renewals = 0
         self._ended = threading.Event()
@@ -352,7 +351,7 @@ class Lease:
         """Ends the lease, unless somebody else has it by now."""
         self._ended.set()
         with self._renewing:
-            if _id_of(self.read()) == self._holder['id']:
+            if self._own_version() is not None:
                 delete_object(self._path)
 
     def _renew(self) -> None:
@@ -371,12 +370,12 @@ class Lease:
     def _own_version(self) -> Version | None:
         """Returns the version that is there, if it is this holder's: an answer may have got lost."""
         there = read_version(self._path)
-        return there[1].version if there and _id_of(there[0]) == self._holder['id'] else None
+        return there[1].version if there and _Holder.from_json(there[0]) == self._holder else None
 
     def _write(self, expected: Version | None) -> Version | None:
         # Each renewal has other bytes, since of equal ones a store's etags are equal.
         self._renewals += 1
-        data = json.dumps({**self._holder, 'renewals': self._renewals}).encode()
+        data = json.dumps({**asdict(self._holder), 'renewals': self._renewals}).encode()
         try:
             return create_if(self._path, data, expected)
         except OSError as error:
@@ -393,13 +392,6 @@ class Lease:
             delete_object(self._path)
             raise _without_conditions(self._path)
         _checked_stores.add(store)
-
-
-def _id_of(data: bytes) -> object:
-    try:
-        return json.loads(data)['id']
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
 
 
 def _without_conditions(path: str) -> InputError:

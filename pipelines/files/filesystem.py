@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import BinaryIO, cast
 
 from pipelines.files.hub import HubFiles, is_hub_address
-from pipelines.files.local import Files, LocalFiles, LocalFolder, StoredFile
+from pipelines.files.local import Files, LocalFiles, StoredFile
 from pipelines.files.objects import ObjectFiles
 from pipelines.files.system_errors import telling
 from tokcore.errors import InputError
@@ -185,11 +185,6 @@ def delete_empty_folders(folders: Sequence[str]) -> None:
 def delete_if_empty(folder: str) -> None:
     """Deletes a folder with nothing in it; on an object store there are none."""
     files_of(folder).delete_if_empty(folder)
-
-
-def open_folder(folder: str, root: str | None = None) -> LocalFolder | None:
-    """Opens a folder of this machine as `LocalFolder.open` does; None on an object store."""
-    return files_of(folder).open_folder(folder, root)
 
 
 def names_below(folder: str) -> list[str]:

@@ -148,7 +148,28 @@ class StoreFiles:
         return None
 
 
-class LocalFiles:
+class ListedByBeam:
+    """What `Files` have in common that Beam lists: of this machine, and of stores that only Beam reaches."""
+
+    def sizes(self: Files, paths: Sequence[str]) -> list[int | None]:
+        return [None if file is None else file.size for file in map(self.stat, paths)]
+
+    def match(self, pattern: str, above: str) -> list[StoredFile]:
+        from apache_beam.io.filesystems import FileSystems  # its import takes a second
+
+        [result] = FileSystems.match([pattern])
+        return as_stored(result.metadata_list, above)
+
+    def list_folder(self, folder: str) -> list[StoredFile]:
+        from apache_beam.io.filesystems import FileSystems
+
+        prefix = folder.rstrip('/') + '/'
+        # `_list` is what every filesystem of Beam implements and `match` is made of; `match` itself
+        # would take a bracket in the folder's name for a pattern.
+        return as_stored(FileSystems.get_filesystem(folder)._list(prefix), prefix)
+
+
+class LocalFiles(ListedByBeam):
     """The `Files` of this machine."""
 
     is_shared = False
@@ -175,21 +196,12 @@ class LocalFiles:
         status = os.stat(path)
         return StoredFile(path, os.path.basename(path), status.st_size, status.st_mtime)
 
-    def sizes(self, paths: Sequence[str]) -> list[int | None]:
-        return [None if file is None else file.size for file in map(self.stat, paths)]
-
-    def match(self, pattern: str, above: str) -> list[StoredFile]:
-        return beam_match(pattern, above)
-
     def check_regular(self, path: str, pattern: str) -> None:
         if os.path.isfile(path):
             return
         if path == self.absolute(pattern):
             raise _not_regular(pattern, os.path.isdir(path))
         raise _not_regular(path, is_folder=False, prefix=f'{pattern} matches ')
-
-    def list_folder(self, folder: str) -> list[StoredFile]:
-        return beam_list(folder)
 
     def entries(self, folder: str) -> list[str]:
         try:
@@ -263,24 +275,6 @@ class LocalFiles:
 
     def open_folder(self, folder: str, root: str | None) -> LocalFolder | None:
         return LocalFolder.open(folder, root)
-
-
-def beam_list(folder: str) -> list[StoredFile]:
-    """Returns the files in a folder of any filesystem of Beam's, as `Files.list_folder` does."""
-    from apache_beam.io.filesystems import FileSystems  # its import takes a second
-
-    prefix = folder.rstrip('/') + '/'
-    # `_list` is what every filesystem of Beam implements and `match` is made of; `match` itself
-    # would take a bracket in the folder's name for a pattern.
-    return as_stored(FileSystems.get_filesystem(folder)._list(prefix), prefix)
-
-
-def beam_match(pattern: str, above: str) -> list[StoredFile]:
-    """Returns the files of any filesystem of Beam's, as `Files.match` does."""
-    from apache_beam.io.filesystems import FileSystems
-
-    [result] = FileSystems.match([pattern])
-    return as_stored(result.metadata_list, above)
 
 
 def as_stored(listed: Iterable[FileMetadata], above: str) -> list[StoredFile]:

@@ -9,7 +9,7 @@ import contextlib
 import errno
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from tokcore.errors import FullDiskError, InputError, OperatingSystemError
 
@@ -54,18 +54,13 @@ _REMEDIES = {
 }
 _OTHERWISE = 'check the path and its filesystem'
 
-
-def _by_number(remedies: Mapping[str, tuple[str, ...]]) -> dict[int, str]:
-    return {
-        getattr(errno, name): remedy
-        for remedy, names in remedies.items()
-        for name in names
-        if hasattr(errno, name)
-    }
-
-
-_REMEDY = _by_number(_REMEDIES)
-_NO_ROOM = set(_by_number({'': ('ENOSPC', 'EDQUOT', 'EFBIG')}))
+_REMEDY = {
+    getattr(errno, name): remedy
+    for remedy, names in _REMEDIES.items()
+    for name in names
+    if hasattr(errno, name)
+}
+_NO_ROOM = {getattr(errno, name) for name in ('ENOSPC', 'EDQUOT', 'EFBIG') if hasattr(errno, name)}
 
 _NO_MEMORY = 'there is not enough memory; make some free, or give fewer --workers'
 _NO_THREADS = "can't start new thread"  # a RuntimeError, with which Python hides an EAGAIN

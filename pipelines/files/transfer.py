@@ -218,7 +218,9 @@ class Transfer:
 
     def _take(self, answer: requests.Response, held: int, state: _State) -> tuple[_State, bool]:
         """Writes what an answer holds; returns the state now, and whether the file is whole."""
-        answered = _state_of(answer)
+        modified = answer.headers.get('Last-Modified', '')
+        # Without the length, which a part of the file does not have.
+        answered = _State(answer.headers.get('ETag', ''), modified, _is_settled(modified, answer))
         if answer.status_code == 200:
             answered = replace(answered, total=self._length(answer))
             self._begin(answered)
@@ -244,7 +246,10 @@ class Transfer:
         if not length.isascii() or not length.isdigit():
             return None
         if not re.fullmatch(_NUMBER, length):
-            raise refused_for_length(self._address, length)
+            raise OperatingSystemError(
+                f'cannot fetch {self._address.name}: the server tells a length of {len(length):,} '
+                'digits; check the address'
+            )
         return int(length)
 
     def _begin(self, state: _State) -> None:
@@ -324,12 +329,6 @@ def _pieces(answer: requests.Response) -> Iterator[bytes]:
         yield piece
 
 
-def _state_of(answer: requests.Response) -> _State:
-    """Returns what an answer says of its file, except the length, which a part of it does not have."""
-    modified = answer.headers.get('Last-Modified', '')
-    return _State(answer.headers.get('ETag', ''), modified, _is_settled(modified, answer))
-
-
 def _is_settled(modified: str, answer: requests.Response) -> bool:
     """Tells whether a file cannot be changed once more in the second in which it was changed.
 
@@ -360,14 +359,6 @@ def refused_by_server(address: WebAddress, status: int) -> InputError:
     if status >= 500:
         kind, remedy = OperatingSystemError, 'run again later'
     return kind(f'cannot fetch {address.name}: the server answers {status}, {phrase}; {remedy}')
-
-
-def refused_for_length(address: WebAddress, length: str) -> InputError:
-    """Returns what is said of a Content-Length that no file has."""
-    return OperatingSystemError(
-        f'cannot fetch {address.name}: the server tells a length of {len(length):,} digits; check '
-        'the address'
-    )
 
 
 def refused_by_network(address: WebAddress, error: Exception) -> InputError:

@@ -280,10 +280,9 @@ class BuildJob:
     def key(self) -> StageKey:
         """Returns what the result depends on."""
         reading, dataset = self.reading, self.dataset
-        of_splits = _options_of_corpus(reading.corpus)
         options = {
             **recorded(dataset, dataset.encoding, reading.scheme, reading),
-            **of_splits,
+            **_options_of_corpus(reading.corpus),
             **(self.learning.for_manifest() if self.learning else {}),
             **recorded(self.vocabularies, self.sample, self.weights),
             'scheme': reading.scheme.name,
@@ -394,12 +393,11 @@ class PiecesJob:
     def key(self, record: VocabularyRecord) -> StageKey:
         """Returns what the table of pieces depends on; `record` is of the codes."""
         corpus, scheme = self.reading.corpus, self.reading.scheme
-        of_splits = _options_of_corpus(corpus)
         options = {
             'scheme': scheme.name,
             'side': self.side,
             **recorded(scheme, self.reading),
-            **of_splits,
+            **_options_of_corpus(corpus),
             'codes': [*_identity(record)],
             'special_tokens': list(self.special_tokens),
             **({'vocabulary_threshold': self.threshold} if self.threshold > 1 else {}),
@@ -524,10 +522,9 @@ class EncodeJob:
             for record in records
         ]
         reading, dataset = self.reading, self.dataset
-        of_splits = _options_of_corpus(reading.corpus)
         options = {
             **recorded(dataset, dataset.encoding, reading.scheme, reading),
-            **of_splits,
+            **_options_of_corpus(reading.corpus),
             'vocabularies': vocabularies,
             'scheme': reading.scheme.name,
         }

@@ -319,11 +319,6 @@ class RejectionLimit:
         assert self.share is not None
         return rejected > self.share * lines
 
-    def refuse(self, rejected: Mapping[str, int], lines: int) -> None:
-        """Raises InputError if the rejected lines, counted by reason, are too many."""
-        if self.is_passed(sum(rejected.values()), lines):
-            raise self.error(rejected, lines)
-
     def error(self, reasons: Mapping[str, int], lines: int) -> InputError:
         """Returns the error of a job that rejected too many lines; `reasons` counts them."""
         by_count = sorted(reasons.items(), key=lambda item: -item[1])
@@ -510,22 +505,18 @@ def paths_option(help: str, metavar: str = 'PATH') -> Any:
     return option(help, path, metavar, default=(), many='words', reads=True)
 
 
-def _files_of_split(what: str, more: str = '') -> Any:
-    return paths_option(f'{what} corpus{more}')
-
-
 @dataclass(frozen=True, kw_only=True)
 class OtherFiles:
     """The files of the development and the test corpus."""
 
-    dev: tuple[str, ...] = _files_of_split(
-        'development', ', of the same format as the training corpus and with the same options of it'
+    dev: tuple[str, ...] = paths_option(
+        'development corpus, of the same format as the training corpus and with the same options of it'
     )
-    dev_source: tuple[str, ...] = _files_of_split('source side of the development')
-    dev_target: tuple[str, ...] = _files_of_split('target side of the development')
-    test: tuple[str, ...] = _files_of_split('test', ', as --dev')
-    test_source: tuple[str, ...] = _files_of_split('source side of the test')
-    test_target: tuple[str, ...] = _files_of_split('target side of the test')
+    dev_source: tuple[str, ...] = paths_option('source side of the development corpus')
+    dev_target: tuple[str, ...] = paths_option('target side of the development corpus')
+    test: tuple[str, ...] = paths_option('test corpus, as --dev')
+    test_source: tuple[str, ...] = paths_option('source side of the test corpus')
+    test_target: tuple[str, ...] = paths_option('target side of the test corpus')
 
 
 def _side_option() -> Any:

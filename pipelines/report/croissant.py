@@ -73,9 +73,8 @@ def croissant(folder: str) -> str:
         InputError: the folder does not have a dataset.
     """
     manifest = read_dataset_manifest(folder)
-    rows, text_bytes = (
-        sum(getattr(tally, name) for tally in manifest.lines) for name in ('examples', 'text_bytes')
-    )
+    rows = sum(tally.examples for tally in manifest.lines)
+    text_bytes = sum(tally.text_bytes for tally in manifest.lines)
     options = {shown_key(name): value for name, value in sorted(manifest.options.items())}
     sets = [*_sets(manifest)]
     passport = {

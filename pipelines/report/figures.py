@@ -338,10 +338,8 @@ def _text(tally: _SplitTally, name: str, part: _Tally, texts: Mapping[Group, Tex
         return _text_of_first_rows(tally.dataset, tally.split)
     figures = {}
     for feature, counts in part.counts.items():
-        template, unknown_id = (
-            tally.dataset.template(feature),
-            tally.dataset.special_ids(feature).unknown,
-        )
+        template = tally.dataset.template(feature)
+        unknown_id = tally.dataset.special_ids(feature).unknown
         unknown = None
         if unknown_id is not None:
             around = (*template.before, *template.after).count(unknown_id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import functools
 import operator
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -90,7 +91,6 @@ class DatasetCorpus:
 
     def __init__(self, job: BuildJob | EncodeJob, plan: ReadPlan | None = None):
         self._job, self._plan = job, plan
-        self._encoder: LoadedBlockEncoder | None = None
 
     @property
     def reading(self) -> CorpusReading:
@@ -101,18 +101,9 @@ class DatasetCorpus:
     def seed(self) -> int:
         return self._job.dataset.seed
 
-    def shards_of(self, split: str) -> int:
-        """Returns how many shards a split has."""
-        return self._job.dataset.shards_of(split)
-
-    @property
-    def features(self) -> list[EncodedFeature]:
-        """What an example holds."""
-        return features_of(self._job)
-
     def vocabulary(self, path: str) -> Vocabulary:
         """Returns the vocabulary of a feature by its path."""
-        return self._loaded().vocabulary(path)
+        return self._encoder.vocabulary(path)
 
     def read(self, split: str, take: Take, workers: int) -> CorpusRows:
         """Reads a split once, with several threads.
@@ -158,7 +149,7 @@ class DatasetCorpus:
 
     def encode(self, block: Block, rows: Rows) -> FramedRows:
         """Returns rows of a block as they are written."""
-        return encode_rows(block, rows, self._loaded().features(), self.seed, self._splits)
+        return encode_rows(block, rows, self._encoder.features(), self.seed, self._splits)
 
     def encode_where(self, is_wanted: Callable[[np.ndarray], np.ndarray]) -> Take[FramedRows]:
         """Returns what takes the rows of a block with wanted order keys, as they are written.
@@ -176,24 +167,20 @@ class DatasetCorpus:
     def prepare(self) -> None:
         """Loads the vocabularies, before threads need them."""
         compile_ahead(self._job.execution.engine.scheme, ['encoding', 'records'])
-        self._loaded().features()
+        self._encoder.features()
 
     @property
     def _splits(self) -> tuple[Split, ...]:
         return self.reading.corpus.splits
 
-    def _loaded(self) -> LoadedBlockEncoder:
-        if self._encoder is None:
-            self._encoder = self._job.dataset.encoder(self.features, self.reading).load()
-        return self._encoder
+    @functools.cached_property
+    def _encoder(self) -> LoadedBlockEncoder:
+        return self._job.dataset.encoder(features_of(self._job), self.reading).load()
 
     def _look(self, take: Take, block: Block) -> tuple:
-        rows = self._rows(block)
+        rows = select_rows(block, self._splits, self._job.reading.scheme.normalizer)
         keys = order_keys(block.file_index, rows.identities, self.seed)
         stats = block_stats(block, rows, self._splits, self.reading.on_error)
         tally = dataclasses.replace(stats.tally, text_bytes=rows.text_bytes)
         place = block.file_index, block.offset
         return place, keys, tally, stats.checksums, take(block, rows, keys)
-
-    def _rows(self, block: Block) -> Rows:
-        return select_rows(block, self._splits, self._job.reading.scheme.normalizer)

@@ -22,13 +22,12 @@ from tokcore.records.manifest import Manifest, shard_name
 from tokcore.records.tfrecord import joined_sizes
 
 
-def write_indexes(job: BuildJob | EncodeJob, manifest: Manifest, folder: str, workers: int) -> int:
+def write_indexes(job: BuildJob | EncodeJob, manifest: Manifest, workers: int) -> int:
     """Writes the index of each shard; returns how many there are.
 
     Args:
-        job: that made the dataset.
+        job: that made the dataset, whose folder, on this machine, is its output.
         manifest: of the dataset.
-        folder: of the dataset, on this machine.
         workers: work items that are read at once.
 
     Raises:
@@ -53,7 +52,7 @@ def write_indexes(job: BuildJob | EncodeJob, manifest: Manifest, folder: str, wo
             order = np.argsort(np.concatenate([np.empty(0, np.uint64), *keys]))
             all_lengths = np.concatenate([np.empty(0, np.int64), *lengths])[order]
             all_sizes = joined_sizes([*sizes])[order]
-            count = corpus.shards_of(split)
+            count = job.dataset.shards_of(split)
             bounds = read.bounds(count)
             for number, (first, end) in enumerate(zip(bounds, bounds[1:])):
                 name, own = shard_name(job.dataset.name, split, number, count), slice(first, end)
@@ -64,14 +63,14 @@ def write_indexes(job: BuildJob | EncodeJob, manifest: Manifest, folder: str, wo
                         f'the corpus gives {end - first:,} rows of {name}, which {rows}; `tokbeam '
                         'verify --rerun` names what differs'
                     )
-                path = os.path.join(folder, file.name)
+                path = os.path.join(job.output, file.name)
                 shard = ShardFile(path, file.examples, file.bytes, file.crc32c)
                 found = Addresses(all_lengths[own], read.keys[own], all_sizes[own])
                 indexes.append((shard, found))
         for finding in changed_inputs(corpus.reading.corpus, manifest, checksums):
             raise InputError(finding.problem)
         of_corpus = corpus_index(newlines_of(corpus.reading.corpus, checksums))
-    path = os.path.join(folder, CORPUS_INDEX)
+    path = os.path.join(job.output, CORPUS_INDEX)
     try:
         write_whole(path, [of_corpus])
         for shard, found in indexes:

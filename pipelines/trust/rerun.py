@@ -175,7 +175,7 @@ class _SplitRerun:
         split: str,
     ):
         self._corpus, self._stored, self._manifest, self._split = corpus, stored, manifest, split
-        shards = corpus.shards_of(split)
+        shards = job.dataset.shards_of(split)
         self.shards = [shard_name(job.dataset.name, split, n, shards) for n in range(shards)]
         self.files: list[OutputFile] = []
         self._files_of_shards: dict[int, list[OutputFile]] = collections.defaultdict(list)

@@ -27,7 +27,7 @@ from pipelines.shard_formats.shard_format import (
     parse_rows,
 )
 from pipelines.shard_formats.tfrecord import WINDOW_ROWS, Packed, PackedWindow
-from pipelines.trust.corpus_rows import CHANGED, CorpusRows, DatasetCorpus, Take
+from pipelines.trust.corpus_rows import CHANGED, CorpusRows, DatasetCorpus, Take, features_of
 from pipelines.trust.row_sources import RowPlace, place_of
 from tokcore.corpus.order_keys import mix64
 from tokcore.encoding.vocabulary import Vocabulary
@@ -63,9 +63,10 @@ class StoredRows:
         """Returns the rows of a job's dataset."""
         own = shard_format(job.dataset.output_format, job.dataset.pack)
         scheme = job.reading.scheme
-        ends = job.dataset.ends(corpus.features, scheme)
+        features = features_of(job)
+        ends = job.dataset.ends(features, scheme)
         columns, vocabularies = [], []
-        for encoded in corpus.features:
+        for encoded in features:
             vocabulary = corpus.vocabulary(encoded.vocabulary)
             lines = line_writer(scheme, vocabulary) if own.needs_pieces else None
             sizes = vocabulary.vocab_size, vocabulary.special_ids

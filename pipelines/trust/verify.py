@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -105,10 +105,6 @@ class Verified:
     bytes: int
     findings: tuple[Finding, ...]
     not_covered: tuple[str, ...] = ()
-
-    def with_findings(self, findings: Sequence[Finding]) -> Verified:
-        """Returns the same with further findings."""
-        return dataclasses.replace(self, findings=(*self.findings, *findings))
 
 
 def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Verified:
@@ -344,13 +340,20 @@ class _Contents:
         if not filesystem.exists(path):
             is_whole = isinstance(file, OutputFile) and not file.is_stored
             return Sums().checked(0, Findings(file.name)) if is_whole else None
+        count_bytes = functools.partial(advance, _CHECKING)
         try:
-            return self._check(file, path)
+            with filesystem.open_binary(path) as stream:
+                if file.name in self._shards and isinstance(file, OutputFile):
+                    return stored_format(self._manifest).check(stream, file, self, count_bytes)
+                result = check_bytes(stream, file.name, count_bytes)
         except UnreachableError:  # that is no error of the file
             raise
         except InputError as error:
             finding = Finding(file.name, f'it cannot be read ({error!s:.300})')
             return CheckedFile(0, 0, '', '', (finding,))
+        if file.name in self._indexes and isinstance(file, OutputFile):
+            return dataclasses.replace(result, rows=file.rows)  # those of its shard
+        return result
 
     def unlisted_indexes(self) -> list[OutputFile]:
         """Returns the indexes that may be there and of which the manifest says nothing."""
@@ -456,16 +459,6 @@ class _Contents:
                 if rows := np.count_nonzero(are_there):
                     problem = f'{rows:,} of its rows are in {file.name}, which leaves them out'
                     yield Finding(indexed.name, problem)
-
-    def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:
-        count_bytes = functools.partial(advance, _CHECKING)
-        with filesystem.open_binary(path) as stream:
-            if file.name in self._shards and isinstance(file, OutputFile):
-                return stored_format(self._manifest).check(stream, file, self, count_bytes)
-            result = check_bytes(stream, file.name, count_bytes)
-            if file.name in self._indexes and isinstance(file, OutputFile):
-                return dataclasses.replace(result, rows=file.rows)  # those of its shard
-            return result
 
     def content(self, name: str) -> bytes | None:
         path = os.path.join(self._folder, name)

@@ -131,7 +131,7 @@ class _Finder:
         self, job: BuildJob | EncodeJob, corpus: DatasetCorpus, stored: StoredRows, split: str
     ):
         self._corpus, self._stored, self._split = corpus, stored, split
-        count = corpus.shards_of(split)
+        count = job.dataset.shards_of(split)
         names = [shard_name(job.dataset.name, split, n, count) for n in range(count)]
         files = [file for name in names if (file := stored.first_file(name)) is not None]
         self._names, self._firsts = names, row_offsets([file.examples for file in files])

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.earlier_revisions import MissingRevisionError, packages_of
+
 from . import page, plots, report, revisions, tokbench
 from .comparing import RowResult
 from .contenders import DEFAULT_RUNS, Row
@@ -79,8 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows = revisions.without_peers(rows)
         if options.against:
             try:
-                root = revisions.packages_of(options.against)
-            except revisions.MissingRevisionError as error:
+                root = packages_of(options.against)
+            except MissingRevisionError as error:
                 print(f'{options.against} is not available: {error}', file=sys.stderr)
                 return 2
             rows = revisions.against(rows, options.against, root)

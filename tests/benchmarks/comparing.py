@@ -5,15 +5,14 @@ that takes too long is compared by one run on a sample of the text.
 """
 
 import contextlib
-import shutil
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from .contenders import DEFAULT_RUNS, Contender, Row
 from .inputs import Inputs, Materials
 from .running import Run, run_task
+from .stages.written import remove
 
 SLOW_SECONDS = 20.0
 SAMPLE_BYTES = 20_000_000
@@ -132,20 +131,11 @@ def _run(contender: Contender, inputs: Inputs, lane: int, limit: float | None = 
         options = contender.options(inputs)
     except LookupError as error:
         return Run(problem=str(error.args[0]))
-    output = Path(options['output']) if 'output' in options else None
-    _remove(output)  # left by a benchmark that was killed, if the scratch folder is kept
+    output = options.get('output')
+    remove(output)  # left by a benchmark that was killed, if the scratch folder is kept
     run = run_task(contender.task, options, contender.cores, lane, limit, contender.root)
-    _remove(output)  # left by a run that failed or was stopped
+    remove(output)  # left by a run that failed or was stopped
     return run
-
-
-def _remove(path: Path | None) -> None:
-    if path is None:
-        return
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _figure(label: str, runs: list[Run]) -> Figure:

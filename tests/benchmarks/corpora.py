@@ -56,11 +56,7 @@ class Corpora:
 
     def small(self, name: str) -> Path:
         """Returns the first kilobyte of lines: what a command takes on it is its start-up."""
-        path = self.scratch / f'{name}.small.txt'
-        if not path.exists():
-            with open(self.path(name), 'rb') as lines:
-                _write_whole(path, _up_to(lines, _SMALL_BYTES))
-        return path
+        return self.beginning(name, _SMALL_BYTES)
 
     def beginning(self, name: str, size: int) -> Path:
         """Returns the lines of the first `size` bytes."""

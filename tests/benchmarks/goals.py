@@ -1,6 +1,6 @@
 """The geometric means over corpora that are aimed for; rows carry what no corpus may be under."""
 
-import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -65,6 +65,6 @@ def mean_ratios(results: Sequence[RowResult]) -> list[MeanRatio]:
             and comparison.ratio is not None
         ]
         if ratios:
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            mean = statistics.geometric_mean(ratios)
             means.append(MeanRatio(group, peer, mean, min(ratios), len(ratios), target))
     return means

@@ -12,18 +12,17 @@ small. A vocabulary is byte-level BPE with the pattern of o200k.
 
 import argparse
 import itertools
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-import tokcore
 from tokcore.counts.tables import merge_tables, scale_table
 from tokcore.counts.token_table import TokenTable
 from tokcore.counts.weights import factors_of_tables
 from tokcore.learn import count_tokens, learn_from_table, learning_of
+from tokcore.tokenizers import tokenizer_of
 
 _EVERY = 100
 _SAMPLED = 50
@@ -102,10 +101,7 @@ class _Learner:
 
     def _encoded(self, table: TokenTable) -> np.ndarray:
         vocabulary = learn_from_table(self._scheme, self._learning, table).vocabulary
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, 'vocab.json')
-            file.write_bytes(vocabulary.dump())
-            tokenizer = tokcore.load_tokenizer(file)
+        tokenizer = tokenizer_of(vocabulary, self._scheme)
         ids = [sum(map(len, tokenizer.encode_batch(each))) for each in self._unseen]
         return np.array(ids) / [sum(len(line.encode()) for line in each) for each in self._unseen]
 

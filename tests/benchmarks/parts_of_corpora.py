@@ -19,8 +19,8 @@ from pathlib import Path
 
 import regex
 
-import tokcore
 from tokcore.learn import count_tokens, learn_from_table, learning_of
+from tokcore.tokenizers import tokenizer_of
 
 _EVERY = 100
 _EVERY_RARE = 4
@@ -83,9 +83,7 @@ def _learn(
             )
             table = table or count_tokens(scheme, paths=[text])
             vocabulary = learn_from_table(scheme, learning, table).vocabulary
-            file = Path(folder, f'{size}.json')
-            file.write_bytes(vocabulary.dump())
-            tokenizer = tokcore.load_tokenizer(file)
+            tokenizer = tokenizer_of(vocabulary, scheme)
             learned[size] = (
                 set(vocabulary.pieces),
                 [_bytes_per_token(tokenizer, each) for each in unseen],

@@ -1,28 +1,17 @@
 """Rows that compare with an earlier revision of this project."""
 
 import json
-import math
 import os
 import re
 import shutil
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.earlier_revisions import MissingRevisionError, packages_of
-
 from .comparing import RowResult
 from .contenders import Contender, Row
 from .inputs import Inputs
-
-__all__ = [
-    'MissingRevisionError',
-    'SpeedRatio',
-    'against',
-    'packages_of',
-    'speed_ratio',
-    'without_peers',
-]
 
 _ALIKE = 0.93
 """A row with a smaller ratio should be measured again, with more runs."""
@@ -97,6 +86,6 @@ def speed_ratio(results: Sequence[RowResult], revision: str) -> SpeedRatio | Non
     }
     if not ratios:
         return None
-    mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+    mean = statistics.geometric_mean(ratios.values())
     slower = tuple((name, ratio) for name, ratio in ratios.items() if ratio < _ALIKE)
     return SpeedRatio(mean, len(ratios), slower)

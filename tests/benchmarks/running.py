@@ -1,5 +1,6 @@
 """Runs one contender once, in a fresh process, watching its clock and the memory of its tree."""
 
+import contextlib
 import json
 import os
 import select
@@ -93,14 +94,10 @@ def _watch(process: subprocess.Popen, limit_seconds: float | None) -> tuple[list
 
 def _resident_bytes(tree: psutil.Process) -> int:
     total = 0
-    try:
+    with contextlib.suppress(psutil.NoSuchProcess):
         for process in [tree, *tree.children(recursive=True)]:
-            try:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 total += process.memory_info().rss
-            except psutil.NoSuchProcess:
-                continue
-    except psutil.NoSuchProcess:
-        pass
     return total
 
 
@@ -115,9 +112,7 @@ def _end(process: subprocess.Popen) -> None:
             process.wait(1)  # it closed its output, so it is about to end
         except subprocess.TimeoutExpired:
             for member in family:
-                try:
+                with contextlib.suppress(psutil.NoSuchProcess):
                     member.kill()
-                except psutil.NoSuchProcess:
-                    continue
             process.wait()
     process.stdout.close()

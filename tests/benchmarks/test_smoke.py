@@ -13,6 +13,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.earlier_revisions import MissingRevisionError, packages_of
 from tokcore.encoding import encoder
 from tokcore.kernels import sorting
 
@@ -21,7 +22,7 @@ from .__main__ import main, wanted_rows
 from .comparing import Comparison, Figure, RowResult
 from .contenders import OURS, Contender, Row
 from .goals import mean_ratios
-from .revisions import MissingRevisionError, packages_of, speed_ratio
+from .revisions import speed_ratio
 from .rows import all_rows
 from .running import ROOT
 from .scale import FULL, SMOKE

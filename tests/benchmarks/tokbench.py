@@ -33,6 +33,7 @@ from .inputs import Materials
 from .rows.byte_pairs import CANDIDATE, CANDIDATES
 from .running import ROOT, Run, run_task
 from .scale import Scale
+from .zipf_text import spelled
 
 REFERENCE = 'tokenizers 0.23'
 OURS = ('tokbeam', 'tokbeam, lists')
@@ -240,7 +241,8 @@ def _chat(materials: Materials) -> str:
 
 def _special(_: Materials) -> str:
     """Words of a list of forty, every fifth followed by a special token."""
-    words = [_spelled(rank, 'bdfgklmnprst', 'aeiou') for rank in range(40)]
+    syllables = _syllables('bdfgklmnprst', 'aeiou')
+    words = [spelled(rank, syllables) for rank in range(40)]
     drawn = random.Random(1).choices(words, k=_KIND_BYTES // 6)
     drawn[4::5] = [f'{word}<|endoftext|>' for word in drawn[4::5]]
     return ' '.join(drawn)
@@ -250,7 +252,8 @@ def _script(consonants: str, vowels: str, space: str = ' ') -> Callable[[Materia
     """Returns a function that writes words of a script by Zipf's law."""
 
     def write(_: Materials) -> str:
-        words = [_spelled(rank, consonants, vowels) for rank in range(_WORDS)]
+        syllables = _syllables(consonants, vowels)
+        words = [spelled(rank, syllables) for rank in range(_WORDS)]
         weights = [1 / (rank + 3) for rank in range(_WORDS)]
         drawn = random.Random(consonants).choices(words, weights, k=_KIND_BYTES // 8)
         lines = (space.join(drawn[start : start + 16]) for start in range(0, len(drawn), 16))
@@ -259,13 +262,8 @@ def _script(consonants: str, vowels: str, space: str = ' ') -> Callable[[Materia
     return write
 
 
-def _spelled(rank: int, consonants: str, vowels: str) -> str:
-    word = ''
-    rank += 1
-    while rank:
-        rank, digit = divmod(rank, len(consonants) * len(vowels))
-        word += consonants[digit // len(vowels)] + vowels[digit % len(vowels)]
-    return word
+def _syllables(consonants: str, vowels: str) -> list[str]:
+    return [consonant + vowel for consonant in consonants for vowel in vowels]
 
 
 _WRITERS: dict[str, Callable[[Materials], str]] = {

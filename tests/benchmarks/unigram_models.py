@@ -80,19 +80,9 @@ def _measured(run, text: Path, model: Path, size: int, argument) -> list:
 
 
 def _tokbeam(text: Path, model: Path, size: int, workers: int) -> str:
-    options = ['--scheme', 'unigram', '--num-threads', THREADS, '--max-sentence-length', 1 << 20]
-    arguments = [
-        'vocab',
-        '--text',
-        text,
-        *options,
-        '--vocab-size',
-        size,
-        '--workers',
-        workers,
-        '--output',
-        model,
-    ]
+    arguments = ['vocab', '--text', text, '--scheme', 'unigram', '--vocab-size', size]
+    arguments += ['--num-threads', THREADS, '--max-sentence-length', 1 << 20]
+    arguments += ['--workers', workers, '--output', model]
     if tokbeam([*map(str, arguments)]):
         raise RuntimeError('tokbeam failed')
     return f'tokbeam, {workers} threads'

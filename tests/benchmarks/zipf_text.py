@@ -1,25 +1,24 @@
 """Generated text in place of the corpora: words by Zipf's law, from a seed alone."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 _WORDS = 400_000
 _PIECE_WORDS = 200_000  # written at once, so that memory stays small
-_CONSONANTS = 'bcdfghjklmnprstvwz'
-_VOWELS = 'aeiou'
+_SYLLABLES = [consonant + vowel for consonant in 'bcdfghjklmnprstvwz' for vowel in 'aeiou']
 _HAN = [chr(0x4E00 + 7 * rank) for rank in range(2900)]
 
 
 def write_english(path: Path, size: int, seed: int = 1) -> None:
     """Writes lines of words with spaces, capitals and punctuation, at least `size` bytes."""
-    _write(path, size, seed, _english_word, ' ', '. ')
+    _write(path, size, seed, _SYLLABLES, ' ', '. ')
 
 
 def write_chinese(path: Path, size: int, seed: int = 2) -> None:
     """Writes lines of Han characters without spaces, at least `size` bytes."""
-    _write(path, size, seed, _chinese_word, '', '，')
+    _write(path, size, seed, _HAN, '', '，')
 
 
 def write_pairs(path: Path, size: int, seed: int = 3) -> None:
@@ -39,10 +38,10 @@ def write_pairs(path: Path, size: int, seed: int = 3) -> None:
 
 
 def _write(
-    path: Path, size: int, seed: int, spell: Callable[[int], str], space: str, pause: str
+    path: Path, size: int, seed: int, syllables: Sequence[str], space: str, pause: str
 ) -> None:
     dice = np.random.default_rng(seed)
-    words = np.array([spell(rank) for rank in range(_WORDS)], object)
+    words = np.array([spelled(rank, syllables) for rank in range(_WORDS)], object)
     cumulative = np.cumsum(1 / (np.arange(_WORDS) + 2.7))
     written = 0
     with open(path, 'wb') as text:
@@ -62,20 +61,11 @@ def _write(
             text.write(('\n'.join(lines) + '\n').encode())
 
 
-def _english_word(rank: int) -> str:
-    syllables = []
+def spelled(rank: int, syllables: Sequence[str]) -> str:
+    """Returns a word that no other rank has: its number in the base of the syllables."""
+    word = ''
     rank += 1
     while rank:
-        rank, digit = divmod(rank, len(_CONSONANTS) * len(_VOWELS))
-        consonant, vowel = divmod(digit, len(_VOWELS))
-        syllables.append(_CONSONANTS[consonant] + _VOWELS[vowel])
-    return ''.join(syllables)
-
-
-def _chinese_word(rank: int) -> str:
-    characters = []
-    rank += 1
-    while rank:
-        rank, digit = divmod(rank, len(_HAN))
-        characters.append(_HAN[digit])
-    return ''.join(characters)
+        rank, digit = divmod(rank, len(syllables))
+        word += syllables[digit]
+    return word

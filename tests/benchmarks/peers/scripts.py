@@ -30,10 +30,9 @@ def _count_text(data: bytes) -> Counter[str]:
 def _facts(counts: Counter[str]) -> dict[str, object]:
     from tokcore.counts.token_table import TokenTable
 
-    from ..stages.counting import counts_digest
+    from ..stages.counting import counts_facts
 
-    digest = counts_digest(TokenTable.from_items(counts.items()))
-    return {'digest': digest, 'tokens': counts.total(), 'distinct': len(counts)}
+    return counts_facts(TokenTable.from_items(counts.items()))
 
 
 def count(ready, *, text: str):

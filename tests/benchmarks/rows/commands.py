@@ -136,14 +136,8 @@ def _start_up_rows(scale: Scale) -> Iterator[Row]:
 def count_arguments(workers: int) -> tuple[str, ...]:
     """Returns a command that counts a text."""
     return (
-        *_TOKBEAM,
-        'count',
-        '--text',
-        '{text}',
-        '--output',
-        '{output}',
-        '--workers',
-        str(workers),
+        *(*_TOKBEAM, 'count', '--text', '{text}', '--output', '{output}'),
+        *('--workers', str(workers)),
     )
 
 
@@ -152,8 +146,7 @@ def encode_arguments(workers: int) -> tuple[str, ...]:
     return (
         *(*_TOKBEAM, 'encode', '--text', '{text}', '--vocab', '{vocabulary}'),
         *('--name', 'bench', '--shards', str(_SHARDS), '--output', '{output}'),
-        '--workers',
-        str(workers),
+        *('--workers', str(workers)),
     )
 
 

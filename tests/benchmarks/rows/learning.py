@@ -29,10 +29,7 @@ def _search_rows(scale: Scale) -> Iterator[Row]:
         (ENGLISH, scale.every, (small, large), 100),
         (CHINESE, scale.every, (scale.chinese_vocabulary, large), 60),
     ]
-    for number in (
-        0,
-        1,
-    ):  # the two sizes of a table are not measured at the same time: see `_BuiltOnce`
+    for number in range(2):  # the sizes of a table are not measured at one time: see `_BuiltOnce`
         for corpus, every, sizes, target in tables:
             size = sizes[number]
 

@@ -77,15 +77,10 @@ def ids_of_blocks(
 
 def map_blocks(
     function: Callable[[_Part], _Result], blocks: Sequence[_Part], threads: int
-) -> Iterable[_Result]:
+) -> Iterator[_Result]:
     """Yields a result for each block, or for each share of the blocks, in their order."""
     if threads == 1:
-        return map(function, blocks)
-    return _map_in_threads(function, blocks, threads)
-
-
-def _map_in_threads(
-    function: Callable[[_Part], _Result], blocks: Sequence[_Part], threads: int
-) -> Iterator[_Result]:
+        yield from map(function, blocks)
+        return
     with ThreadPoolExecutor(threads) as pool:
         yield from pool.map(function, blocks)

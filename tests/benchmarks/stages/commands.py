@@ -4,7 +4,6 @@ A command is a list of arguments for Python; `{text}` and `{output}` in it stand
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..outcome import Outcome, Ready
-from .written import files_digest
+from .written import files_digest, remove
 
 
 def run(
@@ -40,7 +39,7 @@ def run_above_start_up(
     """Runs a command on a kilobyte and then on the text; its time is the difference."""
     ready()
     start_up = _seconds(arguments, small, output, None)
-    _remove(output)
+    remove(output)
     whole = _seconds(arguments, text, output, None)
     facts = {'start_up_seconds': start_up, 'whole_seconds': whole, **_facts(output)}
     return Outcome(whole - start_up, facts)
@@ -64,7 +63,7 @@ def run_halves_above_start_up(
         if any(statuses):
             sys.exit(max(statuses))  # the message of the command is on stderr
         for each in outputs:
-            _remove(each)
+            remove(each)
     start_up, whole = seconds
     return Outcome(whole - start_up, {'start_up_seconds': start_up, 'whole_seconds': whole})
 
@@ -94,13 +93,5 @@ def _facts(output: str) -> dict[str, object]:
             'digest': files_digest(shards),
             'bytes_written': sum(path.stat().st_size for path in shards),
         }
-    _remove(output)
+    remove(output)
     return facts
-
-
-def _remove(output: str) -> None:
-    path = Path(output)
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -49,9 +49,10 @@ def _add_blocks(sums: TokenAccumulator, blocks: Sequence[TextBlock]) -> None:
     add_tokens(sums, blocks, T2T_LINES, T2TPreTokenizer())
 
 
-def counts_digest(table: TokenTable) -> str:
-    """Returns a digest of tokens and counts that does not depend on their order."""
-    return hashlib.sha256(table.sorted().to_bytes()).hexdigest()[:16]
+def counts_facts(table: TokenTable) -> dict[str, object]:
+    """Returns how many tokens there are, and a digest of their counts that ignores their order."""
+    digest = hashlib.sha256(table.sorted().to_bytes()).hexdigest()[:16]
+    return {'digest': digest, 'tokens': table.total, 'distinct': len(table)}
 
 
 def count(ready: Ready, *, text: str, threads: int) -> Outcome:
@@ -59,8 +60,7 @@ def count(ready: Ready, *, text: str, threads: int) -> Outcome:
     get_ready()
     blocks = text_blocks(Path(text).read_bytes())
     table, first, seconds = second_time(ready, lambda: count_blocks(blocks, threads))
-    facts = {'digest': counts_digest(table), 'tokens': table.total}
-    return Outcome(seconds, {**facts, 'distinct': len(table), 'first_seconds': first})
+    return Outcome(seconds, {**counts_facts(table), 'first_seconds': first})
 
 
 def learn(ready: Ready, *, text: str, vocabulary_size: int, threads: int) -> Outcome:

@@ -32,7 +32,7 @@ from tokcore.text.t2t import T2TPreTokenizer
 
 from ..outcome import Outcome, Ready, timed
 from .blocks import get_ready
-from .counting import count_shares, counts_digest
+from .counting import count_shares, counts_facts
 
 FORMATS: dict[str, Callable[[], CorpusFormat]] = {
     'text': lambda: corpus_format('text')(),
@@ -92,8 +92,7 @@ def count(ready: Ready, *, kind: str, path: str, threads: int) -> Outcome:
     items = plan_items(split, index, ITEM_BYTES)
     count_shares(items[:1], 1, _add_items)
     table, seconds = timed(ready, lambda: count_shares(items, threads, _add_items))
-    facts = {'digest': counts_digest(table), 'tokens': table.total, 'distinct': len(table)}
-    return Outcome(seconds, facts)
+    return Outcome(seconds, counts_facts(table))
 
 
 def _add_items(sums: TokenAccumulator, items: Sequence[WorkItem]) -> None:

@@ -13,7 +13,7 @@ from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 
 from ..outcome import Outcome, Ready, second_time, timed
 from .blocks import TextBlock, add_tokens, get_ready, ids_of_blocks, text_blocks
-from .counting import counts_digest
+from .counting import counts_facts
 
 _CASED = WordPieceScheme(lower_case=False)
 """The peers' models are trained on cased text."""
@@ -33,8 +33,7 @@ def count(ready: Ready, *, text: str) -> Outcome:
     get_ready(SCHEME)
     blocks = text_blocks(Path(text).read_bytes())
     table, first, seconds = second_time(ready, lambda: count_words(blocks))
-    facts = {'digest': counts_digest(table), 'tokens': table.total}
-    return Outcome(seconds, {**facts, 'distinct': len(table), 'first_seconds': first})
+    return Outcome(seconds, {**counts_facts(table), 'first_seconds': first})
 
 
 def encode(ready: Ready, *, text: str, model: str) -> Outcome:

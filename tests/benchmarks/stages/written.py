@@ -1,6 +1,7 @@
-"""Digests of what a contender wrote, taken after its clock has stopped."""
+"""What a contender wrote: its digest, taken after the clock has stopped, and its end."""
 
 import hashlib
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,16 @@ def files_digest(paths: Sequence[Path]) -> str:
             while piece := file.read(1 << 20):
                 digest.update(piece)
     return digest.hexdigest()[:16]
+
+
+def remove(path: str | None) -> None:
+    """Removes a file or a folder, if it is there."""
+    if path is None:
+        return
+    if Path(path).is_dir():
+        shutil.rmtree(path)
+    else:
+        Path(path).unlink(missing_ok=True)
 
 
 def take_file(path: str) -> dict[str, object]:
