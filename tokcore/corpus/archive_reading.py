@@ -136,12 +136,7 @@ def pieces_from(
 
 def text_beginning(file: CorpusFile, open_binary: OpenBinary, size: int) -> bytes:
     """Returns the first `size` bytes of a file's text, or all of it; raises InputError as `text_pieces`."""
-    beginning = b''
-    for piece in text_pieces(file, open_binary):
-        beginning += piece
-        if len(beginning) >= size:
-            break
-    return beginning[:size]
+    return next(with_whole_head(text_pieces(file, open_binary), size), b'')[:size]
 
 
 def with_whole_head(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
