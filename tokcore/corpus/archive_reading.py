@@ -261,7 +261,7 @@ class _Reader:
             return None
         del of_archive[0]
         tar.skip_to(file.start)
-        data = tar.read(file.size)
+        data = b''.join(tar.pieces(file, 0))
         self._latest = (file, data)
         return data
 
@@ -395,15 +395,6 @@ class _OpenTar:
             piece = self._next(left)
             left -= len(piece)
             yield piece
-
-    def read(self, size: int) -> bytes:
-        """Returns the next bytes."""
-        parts = [self._next(size)] if size else [b'']
-        left = size - len(parts[0])
-        while left:
-            parts.append(self._next(left))
-            left -= len(parts[-1])
-        return parts[0] if len(parts) == 1 else b''.join(parts)
 
     def skip_to(self, position: int) -> None:
         ahead = position - self.position
