@@ -414,9 +414,6 @@ _COPY = re.compile(f'[0-9a-f]{{{_DIGITS}}}')
 _COPIES_AT_ONCE = 4
 _RANGE_BYTES = 16 << 20
 
-_MOST_MANIFEST_BYTES = 64 << 20
-"""Bytes of a manifest, as in a folder of this machine."""
-
 
 def copied_dataset(folder: str, cache: str | None = None) -> str:
     """Returns a folder of this machine with the dataset of an `s3://` or `gs://` path.
@@ -436,7 +433,7 @@ def copied_dataset(folder: str, cache: str | None = None) -> str:
     """
     bucket, key = bucket_of(folder)
     try:
-        data = bucket.read(f'{key}/{MANIFEST_NAME}', 0, _MOST_MANIFEST_BYTES)
+        data = bucket.read(f'{key}/{MANIFEST_NAME}', 0, _MOST_BYTES)
         files = _files(data)
         digest = hashlib.sha256(data).hexdigest()[:_DIGITS]
         copy = os.path.join(cache or _cache_folder(), digest)
