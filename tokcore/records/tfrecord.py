@@ -176,13 +176,12 @@ def frame_examples(
     if len(set(names)) != len(names):
         raise ValueError(f'features repeat a name: {names}')
     for name, encoded in sorted(features, key=lambda feature: feature[0].encode()):
+        field = np.frombuffer(_name_field(name), np.uint8)
         if isinstance(encoded, FeatureMessages):
-            field = np.frombuffer(_name_field(name), np.uint8)
             _add_message_sizes(encoded.offsets, len(field), feature_sizes)
             columns.append((field, encoded.data, encoded.offsets, None))
             continue
         ids, offsets = _checked_column(name, encoded, rows)
-        field = np.frombuffer(_name_field(name), np.uint8)
         packed_sizes = np.empty(rows, np.int64)
         bad = _add_entry_sizes(ids, offsets, len(field), packed_sizes, feature_sizes)
         if bad >= 0:
