@@ -472,28 +472,24 @@ class _GrowingSide:
             self.ids = larger
 
 
-def _as_it_is(side: Side) -> Side:
-    return side
-
-
 @dataclass(frozen=True)
 class DroppedCharacters:
     """How much of each character is lost.
 
     Attributes:
         lost: uint8[0x110000], how many bytes of a character's UTF-8 have no id.
-        normalize: brings rows into the form that the model gets.
+        normalize: brings rows into the form that the model gets; None: they have it.
     """
 
     lost: np.ndarray
-    normalize: Callable[[Side], Side] = _as_it_is
+    normalize: Callable[[Side], Side] | None = None
 
     def count(self, side: Side, most: int) -> tuple[int, dict[str, int]]:
         """Returns how many bytes of rows have no id, and in which characters they are.
 
         At most `most` characters, the commonest; of equal counts, the first by code.
         """
-        rows = self.normalize(side).joined()
+        rows = (side if self.normalize is None else self.normalize(side)).joined()
         data = rows.text.tobytes()
         size, counts, start = 0, Counter[str](), 0
         while start < len(data):
