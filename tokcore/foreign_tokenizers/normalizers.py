@@ -391,9 +391,8 @@ class ClusterReplacements:
         bounds = (0, 0x80, 0x800, 0x10000, CODE_POINTS)
         for size in range(1, 5):
             codes = np.arange(*bounds[size - 1 : size + 1])
-            strings = strings_of_characters(codes, size, self._charsmap)
-            kinds[codes[strings.begin]] = _BEGINS_STRING
-            places[codes] = strings.places
+            begin, places[codes] = strings_of_characters(codes, size, self._charsmap)
+            kinds[codes[begin]] = _BEGINS_STRING
         for expression, kind in _JOINING.items():
             for first, end in runs_of(expression):
                 kinds[first:end] |= kind
@@ -543,19 +542,18 @@ def shortest_replacement(text: bytes, charsmap: Charsmap) -> bytes | None:
     return None
 
 
-class CharacterStrings(NamedTuple):
-    """What a charsmap has for each of some characters."""
+def strings_of_characters(
+    codes: np.ndarray, size: int, charsmap: Charsmap
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns what a charsmap has for characters, int64[characters], of `size` bytes of UTF-8.
 
-    begin: np.ndarray  # bool[characters]: whether a string begins with it, or ends in it
-    places: np.ndarray  # int64[characters]: of the shortest one's replacement; -1 if it ends later
-
-
-def strings_of_characters(codes: np.ndarray, size: int, charsmap: Charsmap) -> CharacterStrings:
-    """Returns what a charsmap has for characters, int64[characters], of `size` bytes of UTF-8."""
+    Whether a string begins with each, or ends in it: bool[characters]; and the places of the shortest
+    ones' replacements, int64[characters], -1 if they end later.
+    """
     places = np.full(len(codes), -1, np.int64)
     units = charsmap.units
     if not len(units):
-        return CharacterStrings(np.zeros(len(codes), np.bool_), places)
+        return np.zeros(len(codes), np.bool_), places
     go_on = np.ones(len(codes), np.bool_)
     nodes = np.full(len(codes), _child_offsets(units[:1])[0])
     for number in range(size):
@@ -567,7 +565,7 @@ def strings_of_characters(codes: np.ndarray, size: int, charsmap: Charsmap) -> C
         nodes = np.where(go_on, nodes ^ _child_offsets(node_units), 0)
         is_end = go_on & (places < 0) & (node_units >> np.uint32(8) & np.uint32(1) == 1)
         places[is_end] = units[nodes[is_end]] & np.uint32(_PLACE)
-    return CharacterStrings(go_on | (places >= 0), places)
+    return go_on | (places >= 0), places
 
 
 def sizes_of_unchanged(charsmap: Charsmap) -> np.ndarray:
