@@ -208,8 +208,6 @@ def naming(archive: CorpusFile) -> Iterator[None]:
     """Raises InputError, with the archive's name, for the errors of Python's tarfile and zipfile."""
     try:
         yield
-    except InputError:
-        raise
     except _FAILURES as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # from the operating system, not from decompression

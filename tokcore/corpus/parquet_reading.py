@@ -234,8 +234,6 @@ def _opened(file: CorpusFile, open_binary: OpenBinary) -> Iterator[BinaryIO]:
     with open_stored(file, open_binary) as stream:
         try:
             yield stream
-        except InputError:
-            raise
         except (pa.ArrowException, OSError, EOFError, ValueError) as error:
             reason = ' '.join(str(error).split())[:200] or type(error).__name__
             raise InputError(
