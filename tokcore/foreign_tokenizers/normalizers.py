@@ -234,9 +234,8 @@ def rewritten(side: Side, change: Callable[[str], str]) -> Side:
             texts.append(changed.encode('utf-8', 'surrogatepass'))
     if not numbers:
         return side
-    ends = np.cumsum([len(text) for text in texts])
-    starts = np.concatenate([[0], ends[:-1]])
-    new = Side(read_only(np.frombuffer(b''.join(texts), np.uint8)), starts, ends)
+    offsets = row_offsets([*map(len, texts)])
+    new = Side(np.frombuffer(b''.join(texts), np.uint8), offsets[:-1], offsets[1:])
     return replace_rows(side, np.array(numbers), new)
 
 
