@@ -401,8 +401,7 @@ class _TFRecordReader:
             end, _, records, _ = self._index(row, start, last, checks=False)
             _, rows = self.read(row, last)
             lengths = np.diff(records[0] - HEADER_SIZE, append=end)
-            ids = [np.diff(offsets) for offsets in rows.offsets.values()]
-            yield lengths, np.array(ids, np.uint32).reshape(-1, last - row).T
+            yield lengths, rows.lengths.astype(np.uint32).reshape(-1, last - row).T
             row, start = last, end
         self.read(self._rows, self._rows)  # raises if there are more records
 
