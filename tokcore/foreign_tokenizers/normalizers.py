@@ -157,13 +157,7 @@ def _with_clusters_replaced(side: Side, replacements: ClusterReplacements) -> Si
 
 
 def prepended(side: Side, prefix: str, to: np.ndarray | None = None) -> Side:
-    """Returns the texts with a prefix, except for empty ones.
-
-    Args:
-        side: the texts.
-        prefix: the prefix.
-        to: bool[texts], which of them get it; None: all.
-    """
+    """Returns the texts with a prefix, except for empty ones, and for those where `to`, bool[texts], is False."""
     spaced = side.with_prefix(prefix)
     is_left_out = side.starts == side.ends
     if to is not None:

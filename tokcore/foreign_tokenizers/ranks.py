@@ -43,10 +43,7 @@ def is_tiktoken_file(data: bytes) -> bool:
 def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVocabulary:
     """Returns the vocabulary of a file of tiktoken; of special tokens it has at most `<|endoftext|>`.
 
-    Args:
-        data: the file.
-        path: of it.
-        pattern: the name of a pattern or a regular expression, which the file does not state.
+    `pattern` is the name of a pattern or a regular expression, which the file does not state.
 
     Raises:
         InputError: the file is damaged, or there is no pattern.

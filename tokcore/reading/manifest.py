@@ -421,11 +421,7 @@ def copied_dataset(folder: str, cache: str | None = None) -> str:
     Files are copied when a dataset is opened: processes that are forked later cannot reach a store. Each
     copy is compared with the manifest's checksum before it has its name, and is kept in a folder with the
     name of the manifest's content. A copy that has changed since is compared again, and fetched again if it
-    is damaged.
-
-    Args:
-        folder: holds `tokbeam.json`.
-        cache: the folder for copies; None: `tokbeam/datasets` in the user's cache folder.
+    is damaged. The folder for copies is `cache`; None: `tokbeam/datasets` in the user's cache folder.
 
     Raises:
         InputError: it is not a whole dataset, the store does not give it, a file is not the one that the

@@ -73,9 +73,7 @@ class OrderedRows(Protocol):
     ) -> tuple[np.ndarray, EncodedRows]:
         """Reads the rows of ascending numbers, int64[n]; returns the numbers of sound rows, and these.
 
-        Args:
-            numbers: no number comes twice.
-            lengths: theirs, if they are known.
+        No number comes twice; `lengths` are theirs, if they are known.
 
         Raises:
             InputError: a row has another length, or is damaged, and damage is not skipped.

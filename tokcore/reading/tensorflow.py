@@ -298,12 +298,8 @@ def _ids(words: tf.Tensor, table: tf.lookup.StaticHashTable, most: int | None) -
 def vocabulary_words(path: str | os.PathLike, special: Sequence[str]) -> list[str]:
     r"""Returns the words of a vocabulary file by id.
 
-    The special tokens must be the first words; if a file has none of them, they are put before its
-    words, as in `check_vocab`. Lines end at '\n'; '\r' is removed.
-
-    Args:
-        path: of the file.
-        special: the unknown, the start and the end token.
+    The special tokens, unknown, start and end, must be the first words; if a file has none of them, they
+    are put before its words, as in `check_vocab`. Lines end at '\n'; '\r' is removed.
 
     Raises:
         InputError: the file cannot be read, has fewer than three words, a blank line, a word twice,
