@@ -1,9 +1,11 @@
-"""Archives of members, in memory."""
+"""Archives of members, in memory; and how a file is packed."""
 
 import io
 import tarfile
 import zipfile
 from collections.abc import Iterable
+
+from tokcore.corpus.contents import Compression, compression_of_content, identify
 
 
 def tar_of(members: Iterable[tuple[str, bytes]], mode: str = 'w') -> bytes:
@@ -24,3 +26,8 @@ def zip_of(members: Iterable[tuple[str, bytes]]) -> bytes:
         for name, data in members:
             archive.writestr(name, data)
     return packed.getvalue()
+
+
+def compression_by(beginning: bytes, name: str = '') -> Compression:
+    """Returns how a file is packed that begins with these bytes."""
+    return compression_of_content(identify(beginning), beginning, name)

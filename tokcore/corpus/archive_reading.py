@@ -136,12 +136,7 @@ def pieces_from(
 
 def text_beginning(file: CorpusFile, open_binary: OpenBinary, size: int) -> bytes:
     """Returns the first `size` bytes of a file's text, or all of it; raises InputError as `text_pieces`."""
-    beginning = b''
-    for piece in text_pieces(file, open_binary):
-        beginning += piece
-        if len(beginning) >= size:
-            break
-    return beginning[:size]
+    return next(with_whole_head(text_pieces(file, open_binary), size), b'')[:size]
 
 
 def with_whole_head(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
@@ -210,7 +205,7 @@ class _OpenArchives:
         """Yields the text of a member in pieces; raises InputError as `text_pieces`."""
         for reader in self._readers:
             if not reader.is_busy and (
-                reader.expects(file) or reader.first_piece(file) is not None
+                reader.index_of(file) is not None or reader.first_piece(file) is not None
             ):
                 return reader.text(file)
         return _by_itself(file, self._open_binary)
@@ -247,9 +242,6 @@ class _Reader:
         self._latest: tuple[MemberFile, bytes] | None = None  # the latest member, its first piece
         self.is_busy = False  # from the call of `text` to the end of the member
 
-    def expects(self, file: MemberFile) -> bool:
-        return self._index_of(file) is not None
-
     def first_piece(self, file: MemberFile) -> bytes | None:
         """Returns a member's first piece if no more was read; a header is read before the text."""
         if self._latest is None or self._tar is None or self._latest[0] != file:
@@ -266,14 +258,14 @@ class _Reader:
             return None
         del of_archive[0]
         tar.skip_to(file.start)
-        data = tar.read(file.size)
+        data = b''.join(tar.pieces(file, 0))
         self._latest = (file, data)
         return data
 
     def text(self, file: MemberFile) -> Iterator[bytes]:
         """Yields a member's text in small pieces."""
         self.is_busy = True
-        index = self._index_of(file)
+        index = self.index_of(file)
         if index is not None:
             del self._expected[file.archive.path][index]
         pieces = self._stored(file)
@@ -313,7 +305,7 @@ class _Reader:
         finally:
             self.is_busy = False
 
-    def _index_of(self, file: MemberFile) -> int | None:
+    def index_of(self, file: MemberFile) -> int | None:
         """Returns the index of a member among those that are expected of its archive, if it is one."""
         of_archive = self._expected.get(file.archive.path, ())
         index = bisect.bisect_left(of_archive, (file.start,))
@@ -400,15 +392,6 @@ class _OpenTar:
             piece = self._next(left)
             left -= len(piece)
             yield piece
-
-    def read(self, size: int) -> bytes:
-        """Returns the next bytes."""
-        parts = [self._next(size)] if size else [b'']
-        left = size - len(parts[0])
-        while left:
-            parts.append(self._next(left))
-            left -= len(parts[-1])
-        return parts[0] if len(parts) == 1 else b''.join(parts)
 
     def skip_to(self, position: int) -> None:
         ahead = position - self.position

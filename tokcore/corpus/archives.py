@@ -106,10 +106,13 @@ class ArchiveLists:
             InputError: the archive cannot be read or is damaged, no file matches, two files have one
                 name, or a file has a name that is not UTF-8 or cannot be unpacked here.
         """
-        entries = self._entries.get(archive)
-        if entries is None:
-            entries = self._list(archive)
-            self._entries[archive] = entries
+        if archive not in self._entries:
+            self._entries[archive] = (
+                _zip_entries(archive, self._open_binary)
+                if is_zip(archive)
+                else tar_entries(archive, self._open_binary, self.looks)
+            )
+        entries = self._entries[archive]
         names = _matching_names(archive, [entry.name for entry in entries], pattern)
         by_name = {entry.name: entry for entry in entries}
         chosen = [by_name[name] for name in names]
@@ -133,11 +136,6 @@ class ArchiveLists:
             )
             for entry, look in zip(chosen, looks, strict=True)
         ]
-
-    def _list(self, archive: CorpusFile) -> list[Entry]:
-        if is_zip(archive):
-            return _zip_entries(archive, self._open_binary)
-        return tar_entries(archive, self._open_binary, self.looks)
 
 
 def archive_file(path: str, name: str, size: int, seen: Look) -> CorpusFile | None:
@@ -210,8 +208,6 @@ def naming(archive: CorpusFile) -> Iterator[None]:
     """Raises InputError, with the archive's name, for the errors of Python's tarfile and zipfile."""
     try:
         yield
-    except InputError:
-        raise
     except _FAILURES as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # from the operating system, not from decompression

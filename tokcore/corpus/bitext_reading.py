@@ -34,7 +34,7 @@ from tokcore.corpus.corpus import (
 from tokcore.corpus.declarations import Labelled
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import Lines, line_block, read_counted_lines, whole_lines
-from tokcore.corpus.line_rows import BlockLines, lines_of_block, long_rows, rows_of_lines
+from tokcore.corpus.line_rows import BlockLines, lines_of, long_rows, rows_of_lines
 from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_pieces
 from tokcore.corpus.stretches import FileLines
 from tokcore.errors import InputError
@@ -157,7 +157,11 @@ class BitextReader(FormatReader):
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         if block.long_lines:
             return long_rows(block.long_lines[0], len(self.format.sides), block.offset)
-        return self.rows_of_lines(lines_of_block(block), normalizer)
+        files = [lines_of(text.data, text.offset, block.max_line_bytes) for text in block.texts]
+        source, target = map(len, files)
+        if source != target:
+            raise ValueError(f'{source} lines of the source and {target} of the target')
+        return self.rows_of_lines(files, normalizer)
 
     def rows_of_lines(self, files: Sequence[BlockLines], normalizer: Normalizer) -> Rows:
         """Returns the rows of the same lines of two files; a pair with a blank side is empty."""

@@ -77,7 +77,8 @@ def batch_rows(blocks: Batch, splits: Sequence[Split], normalizer: Normalizer) -
     if not reader.rows_are_of_lines or any(map(_stands_alone, blocks)):
         return None
     # Only a file's last line may lack its line feed.
-    texts = [_ended(block.texts[0].data) for block in blocks]
+    texts = [block.texts[0].data for block in blocks]
+    texts = [text if text.endswith(b'\n') else text + b'\n' for text in texts]
     ends = np.cumsum([len(text) for text in texts])
     joined = dataclasses.replace(first, texts=(BlockText(0, b''.join(texts)),), first_line=None)
     rows = reader.rows(joined, normalizer)
@@ -122,7 +123,3 @@ def _stands_alone(block: Block) -> bool:
     """
     [text] = block.texts
     return bool(block.long_lines or mark_bytes(text.data, 0) or text.data.endswith(b'\r'))
-
-
-def _ended(text: bytes) -> bytes:
-    return text if text.endswith(b'\n') else text + b'\n'

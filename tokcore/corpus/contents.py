@@ -200,16 +200,12 @@ def look(text: bytes, compression: Compression = False) -> Look:
     return Look(compression, None, _encoding(text, nuls), nuls, len(text))
 
 
-def compression_by(beginning: bytes, name: str = '') -> Compression:
+def compression_of_content(content: Content | None, beginning: bytes, name: str) -> Compression:
     """Returns how a file is packed that begins with these bytes, ten or more if it has them.
 
     No UTF-8 text begins so. If the file is too short for that, its name shows that it was cut off.
+    `content` is what `identify` has returned.
     """
-    return compression_of_content(identify(beginning), beginning, name)
-
-
-def compression_of_content(content: Content | None, beginning: bytes, name: str) -> Compression:
-    """Returns what `compression_by` does, for what `identify` has returned."""
     if content is not None:
         return ZIP if is_zip(content) else _COMPRESSIONS.get(content, False)
     if len(beginning) >= _MOST_CUT_OFF and not _SKIPPABLE.match(beginning):

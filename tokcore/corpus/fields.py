@@ -128,7 +128,8 @@ def label_names(path: str) -> LabelNames:
         for beginning, fetch in fetchers.items():
             if path.startswith(beginning):
                 local, path = fetch(path)
-        text = _content(local).decode().removeprefix('\ufeff')
+        data = ObjectReader(*bucket_of(local)).read() if is_object(local) else read_regular(local)
+        text = data.decode().removeprefix('\ufeff')
         names = LabelNames(text.replace('\r\n', '\n').removesuffix('\n').split('\n'))
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
@@ -151,10 +152,6 @@ def label_names(path: str) -> LabelNames:
 
 fetchers: dict[str, Callable[[str], tuple[str, str]]] = {}
 """By how an address begins, what returns a local path and the full address; `pipelines` adds the Hub's."""
-
-
-def _content(path: str) -> bytes:
-    return ObjectReader(*bucket_of(path)).read() if is_object(path) else read_regular(path)
 
 
 @dataclass(frozen=True, kw_only=True)

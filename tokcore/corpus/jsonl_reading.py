@@ -51,12 +51,55 @@ class JsonLinesReader(LineReader):
     rows_are_of_lines = True
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
+        """Returns the rows of a block of whole lines.
+
+        A blank line, or one with a blank string as a text, is empty, whatever values the extra fields
+        have. Strings may hold line feeds.
+        """
         declared = self.format
         if block.long_lines:
             return long_rows(block.long_lines[0], len(declared.sides), block.offset)
-        [text] = block.texts
-        fields, most = declared.fields_to_read, block.max_line_bytes
-        return _json_rows(text.data, text.offset, fields, normalizer, most)
+        data, offset, fields = block.texts[0].data, block.offset, declared.fields_to_read
+        text = np.frombuffer(data, np.uint8)
+        bounds, _ = line_bounds(text)
+        starts, ends = bounds[:-1], bounds[1:] - 1
+        unusable = {
+            line: _Unusable(TOO_LONG)
+            for line in np.flatnonzero(ends - starts > block.max_line_bytes).tolist()
+        }
+        mark = mark_bytes(data, offset)
+        text_starts = np.maximum(starts, mark) if mark else starts
+        is_object = _are_objects(text, text_starts, ends)
+        is_object[list(unusable)] = False
+        parts = [*_parsed_parts(text, text_starts, ends, np.flatnonzero(is_object), fields)]
+        is_parsed = np.zeros(len(starts), bool)
+        for part in parts:
+            is_parsed[part.lines] = True
+        lines, values = [], []
+        for line in np.flatnonzero(~is_parsed).tolist():
+            line_data = data[text_starts[line] : ends[line]]
+            if line in unusable or not line_data.strip(_BLANK):
+                continue
+            parsed = _values_by_python(line_data, fields, int(text_starts[line] - starts[line]))
+            if isinstance(parsed, _Unusable):
+                unusable[line] = parsed
+            elif parsed is not None:
+                lines.append(line)
+                values.append(parsed)
+        if lines:
+            parts.append(_of_values(lines, values, fields))
+        joined = _joined(parts, fields)
+
+        def reject(line: int, reason: str, damage: int = 0) -> Reject:
+            start, end = int(starts[line]), int(ends[line])
+            return reject_of(reason, offset + start, data[start:end], damage=damage)
+
+        texts, extra = joined.arrays[: len(fields.texts)], joined.arrays[len(fields.texts) :]
+        sides = [normalizer.apply(array_side(array)).side for array in texts]
+        features, reasons = extra_features(extra, fields.extra)
+        rejects = {line: reject(line, why.reason, why.position) for line, why in unusable.items()}
+        unfit = {row: reject(int(joined.lines[row]), reason) for row, reason in reasons.items()}
+        return finish_rows(offset, starts, joined.lines, sides, rejects, features, unfit)
 
 
 class _Unusable(NamedTuple):
@@ -64,56 +107,6 @@ class _Unusable(NamedTuple):
 
     reason: str
     position: int = 0
-
-
-def _json_rows(
-    data: bytes, offset: int, fields: FieldsToRead, normalizer: Normalizer, max_line_bytes: int
-) -> Rows:
-    """Returns the rows of a block of whole lines that begins at byte `offset` of its file.
-
-    A blank line, or one with a blank string as a text, is empty, whatever values the extra fields
-    have. Strings may hold line feeds.
-    """
-    text = np.frombuffer(data, np.uint8)
-    bounds, _ = line_bounds(text)
-    starts, ends = bounds[:-1], bounds[1:] - 1
-    unusable = {
-        line: _Unusable(TOO_LONG)
-        for line in np.flatnonzero(ends - starts > max_line_bytes).tolist()
-    }
-    mark = mark_bytes(data, offset)
-    text_starts = np.maximum(starts, mark) if mark else starts
-    is_object = _are_objects(text, text_starts, ends)
-    is_object[list(unusable)] = False
-    parts = [*_parsed_parts(text, text_starts, ends, np.flatnonzero(is_object), fields)]
-    is_parsed = np.zeros(len(starts), bool)
-    for part in parts:
-        is_parsed[part.lines] = True
-    lines, values = [], []
-    for line in np.flatnonzero(~is_parsed).tolist():
-        line_data = data[text_starts[line] : ends[line]]
-        if line in unusable or not line_data.strip(_BLANK):
-            continue
-        parsed = _values_by_python(line_data, fields, int(text_starts[line] - starts[line]))
-        if isinstance(parsed, _Unusable):
-            unusable[line] = parsed
-        elif parsed is not None:
-            lines.append(line)
-            values.append(parsed)
-    if lines:
-        parts.append(_of_values(lines, values, fields))
-    joined = _joined(parts, fields)
-
-    def reject(line: int, reason: str, damage: int = 0) -> Reject:
-        start, end = int(starts[line]), int(ends[line])
-        return reject_of(reason, offset + start, data[start:end], damage=damage)
-
-    texts, extra = joined.arrays[: len(fields.texts)], joined.arrays[len(fields.texts) :]
-    sides = [normalizer.apply(array_side(array)).side for array in texts]
-    features, reasons = extra_features(extra, fields.extra)
-    rejects = {line: reject(line, why.reason, why.position) for line, why in unusable.items()}
-    unfit = {row: reject(int(joined.lines[row]), reason) for row, reason in reasons.items()}
-    return finish_rows(offset, starts, joined.lines, sides, rejects, features, unfit)
 
 
 class _ParsedLines(NamedTuple):

@@ -108,16 +108,6 @@ def lines_of(data: bytes, offset: int, max_line_bytes: int) -> BlockLines:
     return BlockLines(data, offset, bounds, text_ends, too_long)
 
 
-def lines_of_block(block: Block) -> list[BlockLines]:
-    """Returns the same lines of two files; raises ValueError if one has more than the other."""
-    source, target = (
-        lines_of(text.data, text.offset, block.max_line_bytes) for text in block.texts
-    )
-    if len(source) != len(target):
-        raise ValueError(f'{len(source)} lines of the source and {len(target)} of the target')
-    return [source, target]
-
-
 def mark_bytes(data: bytes, offset: int) -> int:
     """Returns the length of the byte order mark at a file's start, which belongs to no row, or 0.
 

@@ -23,7 +23,6 @@ import pyarrow.parquet as pq
 from tokcore.corpus.arrow_columns import array_side, extra_features
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
-    MAX_LINE_BYTES,
     TOO_LONG,
     Block,
     BlockText,
@@ -105,9 +104,41 @@ class ParquetReader(FormatReader):
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
-        return _read_row_groups(
-            item, self.format.fields_to_read, open_binary, block_bytes, max_line_bytes
-        )
+        """Yields the blocks of an item's row groups; without rows, one block with none.
+
+        Raises:
+            InputError: the file is damaged, or not what was planned.
+        """
+        [text_range] = item.ranges
+        file, columns_read = text_range.file, self.format.fields_to_read
+        read: tuple[ReadRange, ...] = (_checksum(text_range, open_binary),)
+        with _opened(file, open_binary) as stream:
+            parquet = open_parquet(stream)
+            metadata = parquet.metadata
+            _check_columns(file, parquet.schema_arrow, columns_read)
+            first, count = text_range.skip_lines, text_range.counted_lines
+            rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+            if len(rows) < first + count:
+                raise InputError(
+                    f'{file.path} no longer has the row groups that it had when the job was planned; '
+                    'run again when nothing writes to it any more'
+                )
+            row = sum(rows[:first])
+            last = row + sum(rows[first : first + count])
+            groups = range(first, first + count)
+            batches = _group_batches(stream, metadata, groups, columns_read.paths, block_bytes)
+            for table in _joined(batches, block_bytes):
+                yield _block(item, row, table, max_line_bytes, read)
+                row, read = row + len(table), ()
+            if read or row != last:
+                if row != last:
+                    raise InputError(f'{file.path} has {row} rows where its footer says {last}')
+                schema = parquet.schema_arrow
+                none = pa.RecordBatch.from_arrays(
+                    [pa.array([], column.type) for column in schema], schema=schema
+                )
+                empty = pa.Table.from_batches([_select_columns(none, columns_read.paths)])
+                yield _block(item, row, empty, max_line_bytes, read)
 
     def first_block(
         self,
@@ -125,10 +156,45 @@ class ParquetReader(FormatReader):
         return next(self.read(item, open_binary, block_bytes, max_line_bytes), None)
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
+        """Returns the rows of a block; their numbers in the file identify them.
+
+        A row with a blank string as a text is empty, whatever values the extra fields have. Strings may
+        hold line feeds.
+        """
         [text] = block.texts
-        return _column_rows(
-            text.data, text.offset, self.format.fields_to_read, normalizer, block.max_line_bytes
-        )
+        first_row, columns_read = text.offset, self.format.fields_to_read
+        table = pa.ipc.open_stream(text.data).read_all()
+        columns = [_concatenated(column) for column in table.columns]
+        arrays = [column.cast(pa.large_binary()) for column in columns[: len(columns_read.texts)]]
+        extra_arrays = [
+            column.cast(pa.large_binary()) if field.labels or field.kind == BYTES else column
+            for field, column in zip(columns_read.extra, columns[len(arrays) :], strict=True)
+        ]
+        bad: dict[int, tuple[str, int]] = {}  # the reason and side of each rejected row
+        # The first side with a problem is reported, so later ones come first here.
+        sides: list[Side] = []
+        for number, array in reversed([*enumerate(arrays)]):
+            raw = array_side(array)
+            too_long = np.flatnonzero(raw.ends - raw.starts > block.max_line_bytes)
+            ends = raw.ends.copy()
+            ends[too_long] = raw.starts[too_long]  # too long to be normalized
+            normalized = normalizer.apply(Side(raw.text, raw.starts, read_only(ends)))
+            sides.insert(0, normalized.side)
+            bad |= dict.fromkeys(normalized.damages, (INVALID_UTF8, number))
+            bad |= dict.fromkeys(too_long.tolist(), (TOO_LONG, number))
+        for number, array in reversed([*enumerate(arrays)]):
+            bad |= dict.fromkeys(_nulls(array), (NULL, number))
+        features, reasons = extra_features(extra_arrays, columns_read.extra)
+        for array in extra_arrays:
+            reasons |= dict.fromkeys(_nulls(array), NULL)
+
+        def reject(row: int, reason: str, side: int = 0) -> Reject:
+            return reject_of(reason, first_row + row, arrays[side][row].as_py() or b'')
+
+        rejects = {row: reject(row, *why) for row, why in bad.items()}
+        unfit = {row: reject(row, reason) for row, reason in reasons.items()}
+        rows = np.arange(table.num_rows)
+        return finish_rows(first_row, rows, None, sides, rejects, features, unfit)
 
 
 @dataclass(frozen=True)
@@ -162,50 +228,6 @@ def _read_shares(
     return tuple([0, *shares][: len(ends)])
 
 
-def _read_row_groups(
-    item: WorkItem,
-    columns_read: FieldsToRead,
-    open_binary: OpenBinary,
-    block_bytes: int,
-    max_line_bytes: int,
-) -> Iterator[Block]:
-    """Yields the blocks of an item's row groups; without rows, one block with none.
-
-    Raises:
-        InputError: the file is damaged, or not what was planned.
-    """
-    [text_range] = item.ranges
-    file = text_range.file
-    read: tuple[ReadRange, ...] = (_checksum(text_range, open_binary),)
-    with _opened(file, open_binary) as stream:
-        parquet = open_parquet(stream)
-        metadata = parquet.metadata
-        _check_columns(file, parquet.schema_arrow, columns_read)
-        first, count = text_range.skip_lines, text_range.counted_lines
-        rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-        if len(rows) < first + count:
-            raise InputError(
-                f'{file.path} no longer has the row groups that it had when the job was planned; '
-                'run again when nothing writes to it any more'
-            )
-        row = sum(rows[:first])
-        last = row + sum(rows[first : first + count])
-        groups = range(first, first + count)
-        batches = _group_batches(stream, metadata, groups, columns_read.paths, block_bytes)
-        for table in _joined(batches, block_bytes):
-            yield _block(item, row, table, max_line_bytes, read)
-            row, read = row + len(table), ()
-        if read or row != last:
-            if row != last:
-                raise InputError(f'{file.path} has {row} rows where its footer says {last}')
-            schema = parquet.schema_arrow
-            none = pa.RecordBatch.from_arrays(
-                [pa.array([], column.type) for column in schema], schema=schema
-            )
-            empty = pa.Table.from_batches([_select_columns(none, columns_read.paths)])
-            yield _block(item, row, empty, max_line_bytes, read)
-
-
 @contextlib.contextmanager
 def _opened(file: CorpusFile, open_binary: OpenBinary) -> Iterator[BinaryIO]:
     if file.is_stream:
@@ -217,8 +239,6 @@ def _opened(file: CorpusFile, open_binary: OpenBinary) -> Iterator[BinaryIO]:
     with open_stored(file, open_binary) as stream:
         try:
             yield stream
-        except InputError:
-            raise
         except (pa.ArrowException, OSError, EOFError, ValueError) as error:
             reason = ' '.join(str(error).split())[:200] or type(error).__name__
             raise InputError(
@@ -419,59 +439,6 @@ def _select_columns(batch: pa.RecordBatch, paths: Sequence[FieldPath]) -> pa.Rec
             column = pc.struct_field(column, [name])
         arrays.append(column.dictionary_decode() if pa.types.is_dictionary(column.type) else column)
     return pa.RecordBatch.from_arrays(arrays, ['.'.join(path) for path in paths])
-
-
-def _column_rows(
-    data: bytes,
-    first_row: int,
-    columns_read: FieldsToRead,
-    normalizer: Normalizer,
-    max_line_bytes: int = MAX_LINE_BYTES,
-) -> Rows:
-    """Returns the rows of a block; their numbers in the file identify them.
-
-    A row with a blank string as a text is empty, whatever values the extra fields have. Strings may
-    hold line feeds.
-
-    Args:
-        data: record batches in Arrow's stream format, with one column for each that is read.
-        first_row: the number of the block's first row.
-        columns_read: the columns.
-        normalizer: makes text of strings.
-        max_line_bytes: a row with a longer string is rejected.
-    """
-    table = pa.ipc.open_stream(data).read_all()
-    columns = [_concatenated(column) for column in table.columns]
-    arrays = [column.cast(pa.large_binary()) for column in columns[: len(columns_read.texts)]]
-    extra_arrays = [
-        column.cast(pa.large_binary()) if field.labels or field.kind == BYTES else column
-        for field, column in zip(columns_read.extra, columns[len(arrays) :], strict=True)
-    ]
-    bad: dict[int, tuple[str, int]] = {}  # the reason and side of each rejected row
-    # The first side with a problem is reported, so later ones come first here.
-    sides: list[Side] = []
-    for number, array in reversed([*enumerate(arrays)]):
-        raw = array_side(array)
-        too_long = np.flatnonzero(raw.ends - raw.starts > max_line_bytes)
-        ends = raw.ends.copy()
-        ends[too_long] = raw.starts[too_long]  # too long to be normalized
-        normalized = normalizer.apply(Side(raw.text, raw.starts, read_only(ends)))
-        sides.insert(0, normalized.side)
-        bad |= dict.fromkeys(normalized.damages, (INVALID_UTF8, number))
-        bad |= dict.fromkeys(too_long.tolist(), (TOO_LONG, number))
-    for number, array in reversed([*enumerate(arrays)]):
-        bad |= dict.fromkeys(_nulls(array), (NULL, number))
-    features, reasons = extra_features(extra_arrays, columns_read.extra)
-    for array in extra_arrays:
-        reasons |= dict.fromkeys(_nulls(array), NULL)
-
-    def reject(row: int, reason: str, side: int = 0) -> Reject:
-        return reject_of(reason, first_row + row, arrays[side][row].as_py() or b'')
-
-    rejects = {row: reject(row, *why) for row, why in bad.items()}
-    unfit = {row: reject(row, reason) for row, reason in reasons.items()}
-    rows = np.arange(table.num_rows)
-    return finish_rows(first_row, rows, None, sides, rejects, features, unfit)
 
 
 def _nulls(array: pa.Array) -> list[int]:

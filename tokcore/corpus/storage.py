@@ -95,9 +95,7 @@ def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Generator[byte
             while piece := stream.read(PIECE_BYTES):
                 yield piece
         else:
-            counting = _CountingReader(stream)
-            pieces = unpacked_stream(file, counting)
-            yield from bounded(file, pieces, lambda: counting.bytes_read)
+            yield from bounded(file, unpacked_stream(file, stream), stream.tell)
 
 
 def likely_text_bytes(files: Iterable[CorpusFile]) -> int:
@@ -131,19 +129,6 @@ def bounded(
             )
         for start in range(0, len(piece), PIECE_BYTES):
             yield piece[start : start + PIECE_BYTES]
-
-
-class _CountingReader:
-    """Counts the bytes that are read from a stream."""
-
-    def __init__(self, stream: BinaryIO):
-        self._stream = stream
-        self.bytes_read = 0
-
-    def read(self, size: int = -1, /) -> bytes:
-        data = self._stream.read(size)
-        self.bytes_read += len(data)
-        return data
 
 
 def _exceeded_limit(stored_bytes: int, text_bytes: int, read_bytes: int) -> str | None:

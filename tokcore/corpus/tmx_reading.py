@@ -313,11 +313,10 @@ class _UnitReader:
         self._searched = 0  # the end of the text without the end of the broken unit
 
     def blocks(self, pieces: Iterable[bytes]) -> Iterator[Block]:
-        is_first = True
-        for piece in with_whole_head(pieces, _HEAD_BYTES):
-            if is_first:
-                self._start(piece)
-                is_first = False
+        whole = with_whole_head(pieces, _HEAD_BYTES)
+        head = next(whole, b'')
+        self._start(head)
+        for piece in itertools.chain([head] if head else [], whole):
             offset, length, checksum = self._read
             self._read = offset, length + len(piece), google_crc32c.extend(checksum, piece)
             text = self._decode(piece)
@@ -326,8 +325,6 @@ class _UnitReader:
             self._parse(text)
             if self._units.starts and self._window.end - self._block_start >= self._block_bytes:
                 yield self._next_block()
-        if is_first:
-            self._start(b'')
         self._parse(self._decode(b'', is_last=True), is_last=True)
         yield self._next_block()
 

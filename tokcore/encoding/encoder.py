@@ -38,7 +38,7 @@ from tokcore.encoding.kernels import (
     larger_workspace,
     segment_tokens,
 )
-from tokcore.kernels.bytes import READABLE, with_margin
+from tokcore.kernels.bytes import READABLE, row_offsets, with_margin
 from tokcore.kernels.jit import compiled_for, read_only, read_only_state, type_key
 from tokcore.text.pre_tokenizer import (
     PreTokenizer,
@@ -403,11 +403,10 @@ def unknown_tokens(
 def _unknown(
     tokens: list[tuple[bytes, int]], model: Model, unknown: int
 ) -> Iterator[tuple[bytes, int]]:
-    ends = np.cumsum([len(token) for token, _ in tokens]).astype(np.uint64)
-    starts = np.concatenate([np.zeros(1, np.uint64), ends[:-1]])
+    offsets = row_offsets([len(token) for token, _ in tokens]).astype(np.uint64)
     text = with_margin(np.frombuffer(b''.join(token for token, _ in tokens), np.uint8))
-    scanned = ScannedTokens(text, starts, ends, np.zeros(1, np.int64))
-    missed = MissedTokens(np.arange(len(tokens), dtype=np.uint64), len(tokens), int(ends[-1]))
+    scanned = ScannedTokens(text, offsets[:-1], offsets[1:], np.zeros(1, np.int64))
+    missed = MissedTokens(np.arange(len(tokens), dtype=np.uint64), len(tokens), int(offsets[-1]))
     work = model.workspace(len(tokens))
     failure = segment_tokens(scanned, missed, model.state, work)[1]
     if failure == NO_ROOM:
@@ -472,28 +471,24 @@ class _GrowingSide:
             self.ids = larger
 
 
-def _as_it_is(side: Side) -> Side:
-    return side
-
-
 @dataclass(frozen=True)
 class DroppedCharacters:
     """How much of each character is lost.
 
     Attributes:
         lost: uint8[0x110000], how many bytes of a character's UTF-8 have no id.
-        normalize: brings rows into the form that the model gets.
+        normalize: brings rows into the form that the model gets; None: they have it.
     """
 
     lost: np.ndarray
-    normalize: Callable[[Side], Side] = _as_it_is
+    normalize: Callable[[Side], Side] | None = None
 
     def count(self, side: Side, most: int) -> tuple[int, dict[str, int]]:
         """Returns how many bytes of rows have no id, and in which characters they are.
 
         At most `most` characters, the commonest; of equal counts, the first by code.
         """
-        rows = self.normalize(side).joined()
+        rows = (side if self.normalize is None else self.normalize(side)).joined()
         data = rows.text.tobytes()
         size, counts, start = 0, Counter[str](), 0
         while start < len(data):

@@ -75,11 +75,9 @@ _SUFFIX = '.tiktoken'
 _BESIDE = {'vocab.json': 'merges.txt'}
 
 _MODEL_CONFIG = 'config.json'
-_SPECIAL_TOKENS_MAP = 'special_tokens_map.json'
 
 NEIGHBOURS = (
-    CONFIG_NAME, _SPECIAL_TOKENS_MAP, _MODEL_CONFIG, 'README.md', 'vocab.json', 'merges.txt',
-    DATASET_MANIFEST,
+    *CONFIG_NAMES, _MODEL_CONFIG, 'README.md', 'vocab.json', 'merges.txt', DATASET_MANIFEST,
 )  # fmt: skip
 """Files of a folder that say more of the vocabulary in another one, or are read together with it."""
 
@@ -256,9 +254,7 @@ def eos_tokens(path: str, read: ReadBeside = read_if_there) -> list[str]:
     Raises:
         InputError: such a file is not a JSON object.
     """
-    configured = [
-        _config(path, name, read).get('eos_token') for name in (CONFIG_NAME, _SPECIAL_TOKENS_MAP)
-    ]
+    configured = [_config(path, name, read).get('eos_token') for name in CONFIG_NAMES]
     tokens = [token.get('content') if isinstance(token, dict) else token for token in configured]
     return list(dict.fromkeys(token for token in tokens if isinstance(token, str)))
 

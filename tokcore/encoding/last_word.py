@@ -38,13 +38,9 @@ def empty_sentences(table: TokenTable) -> int:
 def with_last_word(
     table: TokenTable, end: CorpusEnd, sides: Sequence[int], earlier: Iterable[bytes] = ()
 ) -> TokenTable:
-    """Returns a whole table with the last word of its corpus.
+    """Returns a whole table of some sides with the last word of its corpus.
 
-    Args:
-        table: of some sides.
-        end: of the corpus.
-        sides: that are counted in the table.
-        earlier: the tokens that end the sentences before this corpus.
+    The tokens `earlier` end the sentences before this corpus.
     """
     word = last_word(empty_sentences(table), end, sides, earlier)
     return dataclasses.replace(table, last_word=word)

@@ -372,9 +372,7 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     def tokenizer(self, vocabulary: VocabularyT, **encoding: Any) -> Tokenizer | None:
         """Returns the tokenizer for use from Python; None: `tokcore.tokenizers` has it, or there is no such class.
 
-        Args:
-            vocabulary: the entries.
-            encoding: fields of `encoding`.
+        The keywords are fields of `encoding`.
         """
         return None
 

@@ -84,9 +84,7 @@ NO_BORDERS = Borders(_NOTHING, _0, read_only(np.empty(0, np.bool_)), _NOTHING, _
 def borders_of_pieces(pieces: Collection[str], known: Collection[str] = ()) -> Borders:
     """Returns the borders that none of the pieces reaches across.
 
-    Args:
-        pieces: strings.
-        known: the known characters; none if all are.
+    `known` are the known characters; none if all are.
     """
     data = [piece.replace('▁', ' ').encode('utf-8', 'surrogatepass') for piece in pieces]
     bounds = read_only(row_offsets([len(piece) for piece in data]).astype(np.uint64))
@@ -137,9 +135,7 @@ def _joined_classes(narrow: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def borders_of_merges(vocabulary: BpeVocabulary, has_spaces: bool = False) -> Borders:
     """Returns the borders that no merge of characters reaches across; none where one could.
 
-    Args:
-        vocabulary: the merges.
-        has_spaces: whether U+0020 stands for U+2581 in rows.
+    With `has_spaces`, U+0020 stands for U+2581 in rows.
 
     A merge of what stands for other characters, of `<0x0A>` or the unknown entry, does not show which;
     where characters vanish, their neighbors are merged; and where some bytes have no entry, `tokenizers`

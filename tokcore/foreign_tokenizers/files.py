@@ -23,10 +23,7 @@ from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
 def parse_pretrained(data: bytes, path: str, pattern: str | None = None) -> PretrainedVocabulary:
     """Returns the vocabulary of a tokenizer.json, a tekken.json, a SentencePiece model or tiktoken's file.
 
-    Args:
-        data: the file.
-        path: of it.
-        pattern: what cuts text into tokens, for a file of tiktoken.
+    For a file of tiktoken, `pattern` is what cuts text into tokens.
 
     Raises:
         InputError: the file is not one of these, is damaged, or has a part that is not supported.

@@ -157,13 +157,7 @@ def _with_clusters_replaced(side: Side, replacements: ClusterReplacements) -> Si
 
 
 def prepended(side: Side, prefix: str, to: np.ndarray | None = None) -> Side:
-    """Returns the texts with a prefix, except for empty ones.
-
-    Args:
-        side: the texts.
-        prefix: the prefix.
-        to: bool[texts], which of them get it; None: all.
-    """
+    """Returns the texts with a prefix, except for empty ones, and for those where `to`, bool[texts], is False."""
     spaced = side.with_prefix(prefix)
     is_left_out = side.starts == side.ends
     if to is not None:
@@ -234,9 +228,8 @@ def rewritten(side: Side, change: Callable[[str], str]) -> Side:
             texts.append(changed.encode('utf-8', 'surrogatepass'))
     if not numbers:
         return side
-    ends = np.cumsum([len(text) for text in texts])
-    starts = np.concatenate([[0], ends[:-1]])
-    new = Side(read_only(np.frombuffer(b''.join(texts), np.uint8)), starts, ends)
+    offsets = row_offsets([*map(len, texts)])
+    new = Side(np.frombuffer(b''.join(texts), np.uint8), offsets[:-1], offsets[1:])
     return replace_rows(side, np.array(numbers), new)
 
 
@@ -391,9 +384,8 @@ class ClusterReplacements:
         bounds = (0, 0x80, 0x800, 0x10000, CODE_POINTS)
         for size in range(1, 5):
             codes = np.arange(*bounds[size - 1 : size + 1])
-            strings = strings_of_characters(codes, size, self._charsmap)
-            kinds[codes[strings.begin]] = _BEGINS_STRING
-            places[codes] = strings.places
+            begin, places[codes] = strings_of_characters(codes, size, self._charsmap)
+            kinds[codes[begin]] = _BEGINS_STRING
         for expression, kind in _JOINING.items():
             for first, end in runs_of(expression):
                 kinds[first:end] |= kind
@@ -543,19 +535,18 @@ def shortest_replacement(text: bytes, charsmap: Charsmap) -> bytes | None:
     return None
 
 
-class CharacterStrings(NamedTuple):
-    """What a charsmap has for each of some characters."""
+def strings_of_characters(
+    codes: np.ndarray, size: int, charsmap: Charsmap
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns what a charsmap has for characters, int64[characters], of `size` bytes of UTF-8.
 
-    begin: np.ndarray  # bool[characters]: whether a string begins with it, or ends in it
-    places: np.ndarray  # int64[characters]: of the shortest one's replacement; -1 if it ends later
-
-
-def strings_of_characters(codes: np.ndarray, size: int, charsmap: Charsmap) -> CharacterStrings:
-    """Returns what a charsmap has for characters, int64[characters], of `size` bytes of UTF-8."""
+    Whether a string begins with each, or ends in it: bool[characters]; and the places of the shortest
+    ones' replacements, int64[characters], -1 if they end later.
+    """
     places = np.full(len(codes), -1, np.int64)
     units = charsmap.units
     if not len(units):
-        return CharacterStrings(np.zeros(len(codes), np.bool_), places)
+        return np.zeros(len(codes), np.bool_), places
     go_on = np.ones(len(codes), np.bool_)
     nodes = np.full(len(codes), _child_offsets(units[:1])[0])
     for number in range(size):
@@ -567,7 +558,7 @@ def strings_of_characters(codes: np.ndarray, size: int, charsmap: Charsmap) -> C
         nodes = np.where(go_on, nodes ^ _child_offsets(node_units), 0)
         is_end = go_on & (places < 0) & (node_units >> np.uint32(8) & np.uint32(1) == 1)
         places[is_end] = units[nodes[is_end]] & np.uint32(_PLACE)
-    return CharacterStrings(go_on | (places >= 0), places)
+    return go_on | (places >= 0), places
 
 
 def sizes_of_unchanged(charsmap: Charsmap) -> np.ndarray:

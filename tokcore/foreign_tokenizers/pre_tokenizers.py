@@ -298,12 +298,7 @@ def _scan_marks(rows, row, position, pre_tokenizer, tokens):
 
 
 def marked_words(side: Side, mark: str) -> Side:
-    """Returns the texts without white space, each word with a mark before it unless it begins with one.
-
-    Args:
-        side: the texts.
-        mark: a character.
-    """
+    """Returns the texts without white space, each word after a mark, a character, unless it begins with one."""
     data = np.frombuffer(mark.encode(), np.uint8)
     size = int((side.ends - side.starts).sum())
     most_words = (size + len(side)) // 2  # white space is between two of them

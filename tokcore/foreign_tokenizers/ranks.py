@@ -7,7 +7,6 @@ a token is not merged. The ids of tokens are their ranks; in tekken.json special
 from __future__ import annotations
 
 import base64
-import binascii
 import functools
 import json
 import re
@@ -44,10 +43,7 @@ def is_tiktoken_file(data: bytes) -> bool:
 def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVocabulary:
     """Returns the vocabulary of a file of tiktoken; of special tokens it has at most `<|endoftext|>`.
 
-    Args:
-        data: the file.
-        path: of it.
-        pattern: the name of a pattern or a regular expression, which the file does not state.
+    `pattern` is the name of a pattern or a regular expression, which the file does not state.
 
     Raises:
         InputError: the file is damaged, or there is no pattern.
@@ -131,7 +127,7 @@ def _tekken_ranks(tokens: Sequence[Any], path: str) -> dict[bytes, int]:
         try:
             value = base64.b64decode(token['token_bytes'], validate=True)
             rank = token['rank']
-        except (KeyError, TypeError, binascii.Error, ValueError):
+        except (KeyError, TypeError, ValueError):
             value, rank = b'', -1
         if rank != number or not value or value in ranks:
             raise InputError(f'{path}: $.vocab[{number}] is not a token with its rank; {_REMEDY}')

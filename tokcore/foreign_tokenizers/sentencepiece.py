@@ -675,12 +675,8 @@ def message_fields(
 ) -> Iterator[tuple[int, int | bytes, int]]:
     """Yields the fields of a message in their order: the number, the value, and its place.
 
-    Values are integers, or bytes: a string, a message, or four or eight bytes of a number.
-
-    Args:
-        data: the message.
-        path: of the file.
-        place: the byte of the file where the message begins.
+    Values are integers, or bytes: a string, a message, or four or eight bytes of a number. The message
+    begins at byte `place` of the file.
 
     Raises:
         InputError: the message is damaged; the error names the byte.

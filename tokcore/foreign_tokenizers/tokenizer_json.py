@@ -117,7 +117,7 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
         make_model,
         cutting,
         tuple(steps),
-        None if is_byte_level else decoder_steps(decoder, cutting.byte_level, path, '$.decoder'),
+        None if is_byte_level else decoder_steps(decoder, path),
         template,
         unk_token if isinstance(unk_token, str) else None,
         joiner=model.get('continuing_subword_prefix', '##') if kind == 'WordPiece' else '',
@@ -260,13 +260,13 @@ _BYTE = re.compile(r'<0x([0-9A-Fa-f]{2})>')
 _WITHOUT_SPACE = (*WITHOUT_SPACE, (' do not', " don't"))
 
 
-def decoder_steps(part: Any, byte_level: bool, path: str, place: str) -> tuple[JoinTokens, ...]:
+def decoder_steps(part: Any, path: str) -> tuple[JoinTokens, ...]:
     """Returns the steps of a decoder, in their order; without one, tokens are joined by spaces.
 
     A decoder changes no ids, so a step that is not supported refuses to decode, and not the file.
     """
     steps: list[JoinTokens] = []
-    for member, where in flattened(part, 'decoders', path, place):
+    for member, where in flattened(part, 'decoders', path, '$.decoder'):
         try:
             steps.append(_decoder_step(member, path, where))
         except InputError:

@@ -135,6 +135,7 @@ class UnigramModel:
         scores_of_ids = np.array([*scores, unknown_score], dtype)
         ids = trie.ids.copy()
         ids[_UNKNOWN_CELL] = len(scores)
+        text_masks = 0xFF * np.tri(_LONGEST_KEPT + 1, 8 * _TEXT_WORDS, -1, np.uint8)
         self.state = _UnigramState(
             trie.cells,
             read_only(ids),
@@ -146,7 +147,7 @@ class UnigramModel:
             borders_of_pieces(pieces) if single_precision else NO_BORDERS,
             min(level, _NO_LEVEL) if keeps else _NO_LEVEL,
             _MOST_SUM if single_precision else math.inf,
-            _text_masks(),
+            read_only(text_masks.view(np.uint64)),
         )
 
     def workspace(self, tokens: int) -> _UnigramWork:
@@ -250,11 +251,6 @@ def _work(size: int, tokens: int, model: _UnigramState) -> _UnigramWork:
         np.empty(_LONGEST_KEPT + 1, np.float64),
         np.empty(_LONGEST_KEPT + 1, np.float64),
     )
-
-
-def _text_masks() -> np.ndarray:
-    masks = 0xFF * np.tri(_LONGEST_KEPT + 1, 8 * _TEXT_WORDS, -1, np.uint8)
-    return read_only(masks.view(np.uint64))
 
 
 def _segment_alone(part: RowPart, model: _UnigramState) -> tuple[_UnigramWork, int]:

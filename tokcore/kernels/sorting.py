@@ -159,7 +159,17 @@ def sort_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Raises ValueError if two keys are equal: keys are of a bijection, so a row came twice.
     """
-    ordered, order = _sorted(np.ascontiguousarray(keys, np.uint64))
+    keys = np.ascontiguousarray(keys, np.uint64)
+    ordered, order = np.empty_like(keys), np.empty(len(keys), np.int32)
+    if len(keys):
+        low, high = keys.min(), keys.max()
+        bits = min(_MAX_BIN_BITS, len(keys).bit_length())
+        shift = max(0, int(high - low).bit_length() - bits)
+        bins = np.zeros((int(high - low) >> shift) + 2, np.int32)
+        even = _sort_even_keys(read_only(keys), low, np.uint64(shift), bins, ordered, order)
+        if not even:
+            order = np.argsort(keys).astype(np.int32)
+            ordered = keys[order]
     equal = np.flatnonzero(ordered[1:] == ordered[:-1])
     if len(equal):
         raise ValueError(
@@ -221,20 +231,6 @@ class SortedRows:
             out,
         )
         return out
-
-
-def _sorted(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    ordered, order = np.empty_like(keys), np.empty(len(keys), np.int32)
-    if len(keys):
-        low, high = keys.min(), keys.max()
-        bits = min(_MAX_BIN_BITS, len(keys).bit_length())
-        shift = max(0, int(high - low).bit_length() - bits)
-        bins = np.zeros((int(high - low) >> shift) + 2, np.int32)
-        even = _sort_even_keys(read_only(keys), low, np.uint64(shift), bins, ordered, order)
-        if not even:
-            order = np.argsort(keys).astype(np.int32)
-            ordered = keys[order]
-    return ordered, order
 
 
 @kernel_without_allocation

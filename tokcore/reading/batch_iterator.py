@@ -523,9 +523,7 @@ class _BatchOrder:
     def read(self, window: _FormedWindow, which: np.ndarray, bucket: int, ahead: range) -> Batch:
         """Returns a batch of a window; where its rows are not in memory, reads them, and those of others.
 
-        Args:
-            window, which, bucket: the batch.
-            ahead: the numbers of the others.
+        The others have the numbers `ahead`.
         """
         batched, kept = window.batched, window.kept
         pieces = batched.pieces_of(which)

@@ -202,12 +202,10 @@ class BatchOptions(OrderOptions):
     def _check(self) -> None:
         if (self.batch_size is None) == (self.tokens_per_batch is None):
             raise InputError('give batch_size, or tokens_per_batch, and not both')
-        others: tuple[str, ...]
         if self.batch_size:
-            others, rule = _BUDGET_OPTIONS, 'tokens_per_batch'
+            self._refuse(_BUDGET_OPTIONS, 'tokens_per_batch')
         else:
-            others, rule = _NMT_OPTIONS, 'batch_size'
-        self._refuse(others, rule)
+            self._refuse(_NMT_OPTIONS, 'batch_size')
         if self.batch_size is None and self.for_model is None:
             self._refuse(('start', 'end'), 'batch_size, or with for_model')
         if self.batch_size and self.end is False:

@@ -18,7 +18,6 @@ import google_crc32c
 import numpy as np
 import pyarrow.parquet as pq
 
-from tokcore.kernels.bytes import CRC32C, crc_table
 from tokcore.kernels.jit import read_only
 from tokcore.reading.record_kernels import (
     HEAD_DAMAGED,
@@ -28,6 +27,7 @@ from tokcore.reading.record_kernels import (
     index_records,
 )
 from tokcore.reading.shards import UNREADABLE, BadColumn, ExampleParser, column_ids, column_problem
+from tokcore.records.tfrecord import CRC32C_TABLE
 
 _PIECE_BYTES = 1 << 20
 """Bytes that are read at once: with 8 MiB, which leave the second cache, a check takes a fifth longer."""
@@ -112,8 +112,7 @@ def check_records(
             None: not known.
         advance: see `Advance`.
     """
-    examples, table = ExampleParser(largest_ids(id_counts)), crc_table(CRC32C)
-    index = hashlib.sha256()
+    examples, index = ExampleParser(largest_ids(id_counts)), hashlib.sha256()
     records = np.empty((2, _PIECE_RECORDS), np.int64)
     damaged = np.empty(_PIECE_RECORDS, np.uint8)
     sums, findings = Sums(), Findings(name)
@@ -133,7 +132,7 @@ def check_records(
         while True:
             begin = place
             place, count, status = index_records(
-                data, place, table, True, records[0], records[1], damaged
+                data, place, CRC32C_TABLE, True, records[0], records[1], damaged
             )
             counts, no_rows = examples.count(data, np.ascontiguousarray(records[:, :count]))
             is_damaged = damaged[:count]

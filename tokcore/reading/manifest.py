@@ -414,9 +414,6 @@ _COPY = re.compile(f'[0-9a-f]{{{_DIGITS}}}')
 _COPIES_AT_ONCE = 4
 _RANGE_BYTES = 16 << 20
 
-_MOST_MANIFEST_BYTES = 64 << 20
-"""Bytes of a manifest, as in a folder of this machine."""
-
 
 def copied_dataset(folder: str, cache: str | None = None) -> str:
     """Returns a folder of this machine with the dataset of an `s3://` or `gs://` path.
@@ -424,11 +421,7 @@ def copied_dataset(folder: str, cache: str | None = None) -> str:
     Files are copied when a dataset is opened: processes that are forked later cannot reach a store. Each
     copy is compared with the manifest's checksum before it has its name, and is kept in a folder with the
     name of the manifest's content. A copy that has changed since is compared again, and fetched again if it
-    is damaged.
-
-    Args:
-        folder: holds `tokbeam.json`.
-        cache: the folder for copies; None: `tokbeam/datasets` in the user's cache folder.
+    is damaged. The folder for copies is `cache`; None: `tokbeam/datasets` in the user's cache folder.
 
     Raises:
         InputError: it is not a whole dataset, the store does not give it, a file is not the one that the
@@ -436,7 +429,7 @@ def copied_dataset(folder: str, cache: str | None = None) -> str:
     """
     bucket, key = bucket_of(folder)
     try:
-        data = bucket.read(f'{key}/{MANIFEST_NAME}', 0, _MOST_MANIFEST_BYTES)
+        data = bucket.read(f'{key}/{MANIFEST_NAME}', 0, _MOST_BYTES)
         files = _files(data)
         digest = hashlib.sha256(data).hexdigest()[:_DIGITS]
         copy = os.path.join(cache or _cache_folder(), digest)

@@ -54,7 +54,7 @@ class MixedRows(OrderedRows):
         self._sources, self._window_rows = [*sources.values()], window_rows
         self.features = features
         self.has_lengths = all(source.has_lengths for source in self._sources)
-        sizes = [source.rows(0) for source in self._sources]
+        sizes = [source.row_count for source in self._sources]
         self._firsts = [*itertools.accumulate(sizes, initial=0)]  # of the numbers of each source
         for name, size in zip(sources, sizes, strict=True):
             if not size:
@@ -71,33 +71,32 @@ class MixedRows(OrderedRows):
 
         if ends is not None:
             self._taken = [ends[name] for name in sources]
-            self._rows = sum(self._taken)
+            self.row_count = sum(self._taken)
             lasts = [slot(number, rows - 1) for number, rows in enumerate(self._taken)]
             self._stretches = _stretches(pattern, lasts)
         else:
             if stop == 'first':
-                self._rows = min(slot(number, size) for number, size in enumerate(sizes))
+                self.row_count = min(slot(number, size) for number, size in enumerate(sizes))
             else:
-                self._rows = max(slot(number, size - 1) + 1 for number, size in enumerate(sizes))
-            blocks, rest = divmod(self._rows, _PATTERN)
+                self.row_count = max(
+                    slot(number, size - 1) + 1 for number, size in enumerate(sizes)
+                )
+            blocks, rest = divmod(self.row_count, _PATTERN)
             counts = np.bincount(pattern[:rest], minlength=len(sizes)).tolist()
             self._taken = [
                 blocks * share + count for share, count in zip(shares, counts, strict=True)
             ]
             self._stretches = [_Stretch(0, np.arange(_PATTERN), 0)]
         of_sources = [(name, source.identity) for name, source in sources.items()]
-        text = repr((of_sources, shares, self._rows, stop if ends is None else self._taken))
+        text = repr((of_sources, shares, self.row_count, stop if ends is None else self._taken))
         self.identity = hashlib.sha256(text.encode()).hexdigest()[:32]
         self.differs = 'of another mixture: its sources, weights or stop differ'
 
-    def rows(self, epoch: int) -> int:
-        return self._rows
-
     def window_count(self, epoch: int) -> int:
-        return -(-self._rows // self._window_rows)
+        return -(-self.row_count // self._window_rows)
 
     def window_start(self, epoch: int, number: int) -> int:
-        return min(number * self._window_rows, self._rows)
+        return min(number * self._window_rows, self.row_count)
 
     def numbers(self, epoch: int, positions: np.ndarray) -> np.ndarray:
         turns, slots = np.divmod(self._slots(positions), _PATTERN)
@@ -106,8 +105,8 @@ class MixedRows(OrderedRows):
             of_source = np.flatnonzero(sources == number)
             ranks = turns[of_source] * self._shares[number] + self._ranks[slots[of_source]]
             # A source goes on where it was at the end of the mixture's epoch before.
-            first_epoch, first = divmod(epoch * self._taken[number], source.rows(0))
-            epochs, in_epochs = np.divmod(first + ranks, source.rows(0))
+            first_epoch, first = divmod(epoch * self._taken[number], source.row_count)
+            epochs, in_epochs = np.divmod(first + ranks, source.row_count)
             for later in np.unique(epochs).tolist():
                 is_of_epoch = epochs == later
                 rows = source.numbers(first_epoch + later, in_epochs[is_of_epoch])
@@ -191,7 +190,7 @@ def _rows_with(source: OrderedRows, ids: int, name: str) -> int:
     Raises:
         InputError: it has no ids at all.
     """
-    count = source.rows(0)
+    count = source.row_count
     read = epochs = 0
     while True:
         before = read
@@ -290,7 +289,7 @@ class Mixture:
         ends = None
         if budgets is not None:
             ends = {name: _rows_with(rows, budgets[name], name) for name, rows in sources.items()}
-        weights = self._weights or ends or {name: rows.rows(0) for name, rows in sources.items()}
+        weights = self._weights or ends or {name: rows.row_count for name, rows in sources.items()}
         window_rows = min(source.window_rows for source in sources.values())
         rows = MixedRows(sources, weights, self._stop, window_rows, rule.features, ends)
         return BatchIterator(rows, rule, options, split, repr(self), arrays, most_ids=most_ids)

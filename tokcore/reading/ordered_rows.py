@@ -53,8 +53,8 @@ class OrderedRows(Protocol):
     has_lengths: bool
     """Whether the lengths of rows are known without reading them."""
 
-    def rows(self, epoch: int) -> int:
-        """Returns the number of rows of an epoch."""
+    row_count: int
+    """The number of rows of every epoch."""
 
     def window_count(self, epoch: int) -> int:
         """Returns the number of windows of an epoch, none of which is empty."""
@@ -73,9 +73,7 @@ class OrderedRows(Protocol):
     ) -> tuple[np.ndarray, EncodedRows]:
         """Reads the rows of ascending numbers, int64[n]; returns the numbers of sound rows, and these.
 
-        Args:
-            numbers: no number comes twice.
-            lengths: theirs, if they are known.
+        No number comes twice; `lengths` are theirs, if they are known.
 
         Raises:
             InputError: a row has another length, or is damaged, and damage is not skipped.
@@ -146,6 +144,7 @@ class SplitInOrder(OrderedRows):
         self._options, self.features = options, features
         self.window_rows = options.window or rows_at_once(shards, _WINDOW_ROWS)
         self._shard_rows = tuple(shard.rows for shard in shards)
+        self.row_count = sum(self._shard_rows)
         self.identity = shards_digest(shards).hex()
         self.differs = f'of other shards than those of {split} in {folder}: their checksums differ'
         if options.shuffle == 'corpus':
@@ -165,9 +164,6 @@ class SplitInOrder(OrderedRows):
         # A mixture has the end of one epoch and the next in a window.
         self._order = functools.lru_cache(maxsize=2)(self._order)  # type: ignore[method-assign]
         self._rows_of = functools.lru_cache(maxsize=2)(self._rows_of)  # type: ignore[method-assign]
-
-    def rows(self, epoch: int) -> int:
-        return sum(self._shard_rows)
 
     def window_count(self, epoch: int) -> int:
         return self._order(epoch).window_count
@@ -237,7 +233,7 @@ class SplitInOrder(OrderedRows):
         if options.shuffle == 'corpus':
             return self._in_corpus
         if options.shuffle == 'exact':
-            numbers = permutation(sum(self._shard_rows), options.seed, epoch)
+            numbers = permutation(self.row_count, options.seed, epoch)
             return ListedOrder(numbers, self.window_rows)
         seed = options.seed if options.shuffle else None
         return EpochOrder(self._shard_rows, self.window_rows, seed, epoch)

@@ -18,9 +18,9 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import google_crc32c
 import numpy as np
@@ -326,25 +326,19 @@ def _features(folder: str, files: Sequence[IndexedFile]) -> tuple[str, ...]:
     if file is None:
         return ()
     kinds: collections.Counter[str] = collections.Counter()
-    count = 0
-    for values in _first_examples(os.path.join(folder, file.name)):
-        count += 1
-        kinds.update(
-            name for name, ids in values.items() if all(isinstance(id_, int) for id_ in ids)
-        )
+    path, count = os.path.join(folder, file.name), 0
+    with open_regular(path) as stream:
+        for record in stream_records(stream, path):
+            if count == _LOOKED_AT:
+                break
+            count += 1
+            with contextlib.suppress(ValueError):
+                values = parse_features(record)
+                kinds.update(
+                    name for name, ids in values.items() if all(isinstance(id_, int) for id_ in ids)
+                )
     names = [name for name in kinds if kinds[name] == count]
     return tuple(sorted(names, key=lambda name: (name not in ('inputs', 'targets'), name)))
-
-
-def _first_examples(path: str) -> Iterator[Mapping[str, Sequence[Any]]]:
-    with open_regular(path) as file:
-        for number, record in enumerate(stream_records(file, path)):
-            if number == _LOOKED_AT:
-                return
-            try:
-                yield parse_features(record)
-            except (ValueError, UnicodeDecodeError):
-                yield {}
 
 
 def _vocabularies(

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import CRC32C, crc_table, pick_ranges, row_offsets
+from tokcore.kernels.bytes import pick_ranges, row_offsets
 from tokcore.kernels.jit import read_only
 from tokcore.reading.record_kernels import (
     CUT_OFF,
@@ -39,7 +39,7 @@ from tokcore.reading.record_kernels import (
     parse_records,
     read_row,
 )
-from tokcore.records.tfrecord import parse_features
+from tokcore.records.tfrecord import CRC32C_TABLE, parse_features
 from tokcore.regular_files import open_regular
 from tokcore.text.whitespace import escape_piece
 
@@ -284,7 +284,7 @@ def all_record_starts(data: np.ndarray, path: str) -> Iterator[np.ndarray]:
     row = place = 0
     while place < len(data):
         place, count, status = index_records(
-            data, place, _crc32c_table(), True, records[0], records[1], damaged
+            data, place, CRC32C_TABLE, True, records[0], records[1], damaged
         )
         problem, bad = _RECORD_ERRORS.get(status), count
         if damaged[:count].any():
@@ -368,7 +368,7 @@ class _TFRecordReader:
     def pick(self, numbers: np.ndarray, bounds: np.ndarray | None) -> EncodedRows:
         assert bounds is not None
         records, places = np.empty((2, len(numbers)), np.int64), bounds.astype(np.uint64)
-        wrong, status = check_records(self._data, read_only(places), _crc32c_table(), records)
+        wrong, status = check_records(self._data, read_only(places), CRC32C_TABLE, records)
         if status != WHOLE:
             raise self._misplaced(int(numbers[wrong]), int(places[0, wrong]))
         return self._parse(records, numbers)[1]
@@ -381,7 +381,7 @@ class _TFRecordReader:
         if end - start > self._one_row.shape[1]:
             self._one_row = np.empty((len(examples.features), 2 * (end - start)), np.int32)
         status = read_row(
-            data, start, end, _crc32c_table(), *examples.for_kernels, self._one_row, self._one_end
+            data, start, end, CRC32C_TABLE, *examples.for_kernels, self._one_row, self._one_end
         )
         if status == CUT_OFF:
             raise self._misplaced(number, start)
@@ -401,8 +401,7 @@ class _TFRecordReader:
             end, _, records, _ = self._index(row, start, last, checks=False)
             _, rows = self.read(row, last)
             lengths = np.diff(records[0] - HEADER_SIZE, append=end)
-            ids = [np.diff(offsets) for offsets in rows.offsets.values()]
-            yield lengths, np.array(ids, np.uint32).reshape(-1, last - row).T
+            yield lengths, rows.lengths.astype(np.uint32).reshape(-1, last - row).T
             row, start = last, end
         self.read(self._rows, self._rows)  # raises if there are more records
 
@@ -416,7 +415,7 @@ class _TFRecordReader:
         """
         records, damaged = np.empty((2, last - row), np.int64), np.empty(last - row, np.uint8)
         end, count, status = index_records(
-            self._data, start, _crc32c_table(), checks, records[0], records[1], damaged
+            self._data, start, CRC32C_TABLE, checks, records[0], records[1], damaged
         )
         if row + count < last and not self._skips:
             if status == WHOLE:
@@ -539,11 +538,6 @@ class ExampleParser:
                 )
             rows[name] = np.array(ids, np.int32)
         return EncodedRows(rows, {name: np.array([0, len(ids)]) for name, ids in rows.items()})
-
-
-@functools.cache
-def _crc32c_table() -> np.ndarray:
-    return crc_table(CRC32C)
 
 
 class _ParquetReader:
@@ -713,7 +707,6 @@ def stream_rows(stream: Readable, features: Sequence[str], name: str) -> Iterato
     Raises:
         RuntimeError: naming `name`, if it is damaged or cut off.
     """
-    table = _crc32c_table()
     examples = ExampleParser(dict.fromkeys(features, LARGEST_ID))
     records = np.empty((2, _STREAM_RECORDS), np.int64)
     damaged = np.empty(_STREAM_RECORDS, np.uint8)
@@ -723,7 +716,7 @@ def stream_rows(stream: Readable, features: Sequence[str], name: str) -> Iterato
         place, is_done = 0, False
         while not is_done:
             place, count, status = index_records(
-                data, place, table, True, records[0], records[1], damaged
+                data, place, CRC32C_TABLE, True, records[0], records[1], damaged
             )
             if status == HEAD_DAMAGED or damaged[:count].any():
                 raise RuntimeError(f'{name} is damaged')

@@ -10,15 +10,17 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
 
 import tensorflow as tf
 
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
-from tokcore.reading.batching import Batch, Signature
 from tokcore.regular_files import open_regular
+
+if typing.TYPE_CHECKING:
+    from tokcore.reading.batch_iterator import BatchIterator
 
 _BUCKET_WIDTH = 10
 """Lengths in a bucket, where `source_max_length` is not given."""
@@ -34,15 +36,7 @@ UNKNOWN_ID = 0
 _FEWEST_WORDS = 3
 
 
-class _Batches(Iterable[Batch], Protocol):
-    """What is used of a `BatchIterator`."""
-
-    def signature(self) -> Signature: ...
-
-    def state(self) -> dict[str, object]: ...
-
-
-def as_tensorflow(iteration: Callable[[int], _Batches]) -> tf.data.Dataset:
+def as_tensorflow(iteration: Callable[[int], BatchIterator]) -> tf.data.Dataset:
     """Returns a dataset of the batches of `iteration`, a function of the iteration's number from 0.
 
     Its elements are dictionaries of int32 tensors with the names, shapes and values of the batches.
@@ -52,7 +46,7 @@ def as_tensorflow(iteration: Callable[[int], _Batches]) -> tf.data.Dataset:
     return _generated(lambda: iteration(next(numbers)), _signature(iteration(0)))
 
 
-def with_states(batches: _Batches) -> tf.data.Dataset:
+def with_states(batches: BatchIterator) -> tf.data.Dataset:
     """Returns a dataset of the batches of an iterator, each with the state after it as `state`."""
     iterations = itertools.count()
 
@@ -68,7 +62,7 @@ def with_states(batches: _Batches) -> tf.data.Dataset:
     return _generated(elements, {**_signature(batches), 'state': tf.TensorSpec((), tf.string)})
 
 
-def _signature(batches: _Batches) -> dict[str, tf.TensorSpec]:
+def _signature(batches: BatchIterator) -> dict[str, tf.TensorSpec]:
     return {
         name: tf.TensorSpec(shape, tf.as_dtype(dtype))
         for name, (shape, dtype) in batches.signature().items()
@@ -304,12 +298,8 @@ def _ids(words: tf.Tensor, table: tf.lookup.StaticHashTable, most: int | None) -
 def vocabulary_words(path: str | os.PathLike, special: Sequence[str]) -> list[str]:
     r"""Returns the words of a vocabulary file by id.
 
-    The special tokens must be the first words; if a file has none of them, they are put before its
-    words, as in `check_vocab`. Lines end at '\n'; '\r' is removed.
-
-    Args:
-        path: of the file.
-        special: the unknown, the start and the end token.
+    The special tokens, unknown, start and end, must be the first words; if a file has none of them, they
+    are put before its words, as in `check_vocab`. Lines end at '\n'; '\r' is removed.
 
     Raises:
         InputError: the file cannot be read, has fewer than three words, a blank line, a word twice,

@@ -313,7 +313,8 @@ def _encode_sides(
     try:
         return [encoder.encode(rows, prefix_in(split, encoder.feature)) for encoder in features]
     except ValueError as error:
-        line = _line_without_ids(block, rows, features, splits)
+        assert split is not None  # its block has been encoded
+        line = _line_without_ids(block, rows, features, split)
         raise InputError(f'{line}{error}') from error
 
 
@@ -334,14 +335,9 @@ def _frame(
 
 
 def _line_without_ids(
-    block: Block,
-    rows: Rows,
-    features: Sequence[FeatureEncoder],
-    splits: Sequence[Split],
+    block: Block, rows: Rows, features: Sequence[FeatureEncoder], split: Split
 ) -> str:
     """Returns the beginning of the sentence about a line without ids: where it is."""
-    split = split_of(splits, block.split, block.file_index)
-    assert split is not None  # its block has been encoded
     files = split.files_at(block.file_index)
     source = files[0].path
     for encoder in features:

@@ -292,7 +292,9 @@ def read_run_stats(stream: BinaryIO, size: int, head: RunHead) -> tuple[RunStats
     stream.seek(tail)
     data = stream.read(size - tail)
     index, footer = data[:-FOOTER_BYTES], data[-FOOTER_BYTES:]
-    if len(data) != size - tail or not _is_footer(footer):
+    if len(data) != size - tail or footer[: len(_MAGIC)] != _MAGIC:
+        return None
+    if google_crc32c.value(footer[: _FOOTER.size]) != _CHECK.unpack(footer[_FOOTER.size :])[0]:
         return None
     (_, fingerprint, run, part, last, buckets, _, at, stats_size, stats_crc32c, index_crc32c, _) = (
         _FOOTER.unpack(footer[: _FOOTER.size])
@@ -341,12 +343,6 @@ def record_pieces(rows: SortedRows, first: int, end: int) -> Iterator[np.ndarray
         until = max(done + 1, int(np.searchsorted(ends, before + _PIECE_BYTES, 'right')))
         yield rows.records(first + done, first + until)
         done = until
-
-
-def _is_footer(data: bytes) -> bool:
-    if len(data) != FOOTER_BYTES or data[: len(_MAGIC)] != _MAGIC:
-        return False
-    return google_crc32c.value(data[: _FOOTER.size]) == _CHECK.unpack(data[_FOOTER.size :])[0]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -45,7 +45,7 @@ from tokcore.kernels.simd import store_word
 from tokcore.kernels.sorting import sort_keys
 from tokcore.text.rows import Side
 
-_CRC_TABLE = crc_table(CRC32C)
+CRC32C_TABLE = crc_table(CRC32C)
 
 # The last byte is the version of the layout that `FramedRows.to_bytes` writes.
 _MAGIC = b'tbframe\x02'
@@ -176,13 +176,12 @@ def frame_examples(
     if len(set(names)) != len(names):
         raise ValueError(f'features repeat a name: {names}')
     for name, encoded in sorted(features, key=lambda feature: feature[0].encode()):
+        field = np.frombuffer(_name_field(name), np.uint8)
         if isinstance(encoded, FeatureMessages):
-            field = np.frombuffer(_name_field(name), np.uint8)
             _add_message_sizes(encoded.offsets, len(field), feature_sizes)
             columns.append((field, encoded.data, encoded.offsets, None))
             continue
         ids, offsets = _checked_column(name, encoded, rows)
-        field = np.frombuffer(_name_field(name), np.uint8)
         packed_sizes = np.empty(rows, np.int64)
         bad = _add_entry_sizes(ids, offsets, len(field), packed_sizes, feature_sizes)
         if bad >= 0:
@@ -195,13 +194,13 @@ def frame_examples(
         raise ValueError(f'an example takes {lengths.max()} bytes; protobuf reads none of 2 GiB')
     records = np.empty(int(lengths.sum()), np.uint8)
     positions = row_offsets(lengths)[:-1]
-    _put_headers(feature_sizes, lengths, _CRC_TABLE, records, positions)
+    _put_headers(feature_sizes, lengths, CRC32C_TABLE, records, positions)
     for field, data, offsets, sizes in columns:
         if sizes is None:
             _put_messages(data, offsets, field, records, positions)
         else:
             _put_entries(data, offsets, field, sizes, records, positions)
-    _put_footers(lengths, _CRC_TABLE, records, positions)
+    _put_footers(lengths, CRC32C_TABLE, records, positions)
     row_sizes = np.empty((rows, 0), np.uint32)
     if text_bytes is not None:
         sides = [side for _, side in features if isinstance(side, EncodedSide)]

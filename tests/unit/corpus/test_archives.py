@@ -15,11 +15,11 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+from packed_members import compression_by
 
 from tokcore.corpus import storage
 from tokcore.corpus.archive_reading import member_text, reading_on, text_pieces
 from tokcore.corpus.archives import ArchiveLists, _plain_file, archive_and_member
-from tokcore.corpus.contents import compression_by
 from tokcore.corpus.corpus import CorpusFile
 from tokcore.corpus.storage import PIECE_BYTES
 from tokcore.errors import InputError

@@ -17,6 +17,7 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+from packed_members import compression_by
 from pyarrow import feather, orc, parquet
 
 from tokcore.corpus.contents import (
@@ -31,7 +32,6 @@ from tokcore.corpus.contents import (
     ZSTD,
     Inside,
     Look,
-    compression_by,
     identify,
     look,
     refuse,

@@ -12,9 +12,9 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from packed_members import compression_by
 
 from tokcore.corpus import storage
-from tokcore.corpus.contents import compression_by
 from tokcore.corpus.corpus import CorpusFile
 from tokcore.corpus.storage import PIECE_BYTES, unpacked_pieces, unpacked_stream
 from tokcore.errors import InputError
