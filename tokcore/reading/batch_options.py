@@ -240,10 +240,11 @@ class BatchOptions(OrderOptions):
             # As TensorFlow NMT, whose vocabularies have no pad, and which pads each side with its end.
             pads = {target: _first([self.pad, dataset.special_ids(target).pad, end], 'pad', 'pad')}
             if source is not None:
-                has_other_ids = len(dataset.vocabularies) > 1
-                ends = self._known_ends(dataset, source) if has_other_ids else []
-                source_pads = [self.pad, dataset.special_ids(source).pad, *ends, end]
-                pads[source] = _first(source_pads, 'pad', 'pad')
+                # An id of the targets is another token, or none, in another vocabulary.
+                has_own_ids = len(dataset.vocabularies) > 1
+                ends = self._known_ends(dataset, source) if has_own_ids else [end]
+                known = dataset.special_ids(source)
+                pads[source] = _first([self.pad, known.pad, *ends], 'pad', 'pad')
             added: dict[str, int] = {}
             around = NO_TEMPLATE if source is None else dataset.template(source)
             if source is not None and self.for_model:

@@ -340,6 +340,14 @@ def test_each_side_is_padded_with_an_id_of_its_vocabulary(
         dataset.batches('train', tokens_per_batch=8)
 
 
+def test_sources_are_not_padded_with_an_id_of_the_targets(two_vocabularies):
+    dataset = two_vocabularies(inputs={'unknown': 0}, targets={'pad': 7, 'end': 8})
+    with pytest.raises(InputError, match="has the role 'pad'; give pad="):
+        dataset.batches('train', batch_size=2)
+    [batch] = dataset.batches('train', batch_size=2, pad=0, shuffle=False)
+    assert batch['source'].tolist() == [[5, 6], [6, 0]]
+
+
 def test_an_end_that_nobody_knows_is_asked_for(tmp_path, texts):
     with pytest.raises(InputError, match="give for_model='lm'"):
         texts.batches('train', batch_size=9, for_model='seq2seq')
