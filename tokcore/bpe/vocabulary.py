@@ -6,7 +6,6 @@ A part that is not supported is refused by name, with its JSON path in the file.
 from __future__ import annotations
 
 import abc
-import contextlib
 import dataclasses
 import functools
 import json
@@ -388,10 +387,12 @@ def bytes_of(piece: str, byte_level: bool = True) -> bytes:
 
     A byte-level entry with characters other than those of bytes, as a special token, is text itself.
     """
-    if byte_level:
-        with contextlib.suppress(KeyError):
-            return bytes(map(CHARACTER_TO_BYTE.__getitem__, piece))
-    return piece.encode('utf-8', 'surrogatepass')
+    if not byte_level:
+        return piece.encode('utf-8', 'surrogatepass')
+    try:
+        return bytes(map(CHARACTER_TO_BYTE.__getitem__, piece))
+    except KeyError:
+        return piece.encode('utf-8', 'surrogatepass')
 
 
 def parse_parts(file: Mapping[str, Any], path: str) -> TokenizerParts:
