@@ -193,7 +193,11 @@ def test_shards_that_another_write_shards_of_the_pipeline_writes_are_refused(cor
         encoded | f'Write{label}' >> WriteShards(name, folder)
 
     write('train', 'cats', tmp_path / 'a', 'First')
-    for split, name, folder in [('dev', 'cats', 'a'), ('train', 'mats', 'a'), ('train', 'cats', 'b')]:
+    for split, name, folder in [
+        ('dev', 'cats', 'a'),
+        ('train', 'mats', 'a'),
+        ('train', 'cats', 'b'),
+    ]:
         write(split, name, tmp_path / folder, f'{split}{name}{folder}')
     with pytest.raises(InputError, match=r'writes the split train of cats to .*/a, and each would'):
         write('train', 'cats', tmp_path / 'b' / '..' / 'a', 'Again')
