@@ -46,6 +46,10 @@ def run_task(
     order = json.dumps(
         {'task': task, 'options': options, 'cores': cores, 'lane': lane}, default=str
     )
+    # With this set, each process would compile all modules anew.
+    environment = {
+        name: value for name, value in os.environ.items() if name != 'PYTHONDONTWRITEBYTECODE'
+    }
     with tempfile.TemporaryFile('w+') as errors:
         process = subprocess.Popen(
             [sys.executable, '-m', 'tests.benchmarks.task_process', order],
@@ -53,7 +57,7 @@ def run_task(
             stderr=errors,
             # Before all else, what is there is imported: by the task, and by commands that it runs.
             cwd=root or ROOT,
-            env={**os.environ, 'PYTHONPATH': str(root or ROOT)},
+            env=environment | {'PYTHONPATH': str(root or ROOT)},
         )
         try:
             lines, peak, in_time = _watch(process, limit_seconds)
