@@ -232,21 +232,21 @@ def _endings_of(words: Words) -> _Endings:
     starts, lengths = np.empty(most + 1, np.int64), np.empty(most + 1, np.int32)
     numbers, counts = np.zeros(most, np.int32), np.zeros(most + 1, np.int64)
     size = _add_endings(words, empty_edges(most), starts, lengths, numbers, counts)
-    for wrapped in np.flatnonzero(counts[:size] < 0).tolist():
-        ending = words.text(int(starts[wrapped]), int(lengths[wrapped]))
-        raise InputError(
-            f'the ending {ending!r} occurs more than 2^63 - 1 times; make the counts smaller'
-        )
+    if words.counts.sum(dtype=np.float64) > 2**62:
+        # A sum that has wrapped differs from that of floats by 2^64 or more.
+        sums = np.bincount(numbers, np.repeat(words.counts, np.diff(words.starts)), size)
+        for wrapped in np.flatnonzero(np.abs(sums - counts[:size])[1:] > 2**62).tolist():
+            ending = words.text(int(starts[wrapped + 1]), int(lengths[wrapped + 1]))
+            raise InputError(
+                f'the ending {ending!r} occurs more than 2^63 - 1 times; make the counts smaller'
+            )
     starts, lengths, counts = (read_only(a[:size].copy()) for a in (starts, lengths, counts))
     return _Endings(starts, lengths, read_only(numbers), counts)
 
 
 @kernel_without_allocation
 def _add_endings(words, edges, starts, lengths, numbers, counts):
-    """Fills the arrays of `_Endings`, as a trie of reversed words; returns how many endings.
-
-    Ends at once if a count becomes negative, as it is too large.
-    """
+    """Fills the arrays of `_Endings`, as a trie of reversed words; returns how many endings."""
     size = 1
     starts[0] = lengths[0] = 0
     for word in range(len(words.counts)):
@@ -259,8 +259,6 @@ def _add_endings(words, edges, starts, lengths, numbers, counts):
                 size += 1
             numbers[position] = node
             counts[node] += words.counts[word]
-            if counts[node] < 0:
-                return size
     return size
 
 
