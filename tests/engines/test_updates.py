@@ -525,7 +525,14 @@ def test_a_job_file_takes_no_other_rows_away_than_the_dataset_did(tmp_path):
     words = ['--scheme', 'byte', '--name', 'n', '--shards', 1, '--dev-share', '10%']
     succeed('encode', '--text', tmp_path / 'first', *words, '--output', tmp_path / 'out')
     added = '[[train]]\nformat = "text"\npaths = "second"\n[output]\n'
-    update = ['update', tmp_path / 'out', '--job', tmp_path / 'job.toml', '--output', tmp_path / 'o']
+    update = [
+        'update',
+        tmp_path / 'out',
+        '--job',
+        tmp_path / 'job.toml',
+        '--output',
+        tmp_path / 'o',
+    ]
     for line in ('dev_share = "20%"', 'test_share = "10%"', 'leave_out = "list"'):
         write(tmp_path / 'job.toml', f'{added}{line}\n'.encode())
         assert f'leave {line.split()[0]} out' in refuse(*update)

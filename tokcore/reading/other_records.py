@@ -183,9 +183,7 @@ def list_shards(folder: str, shards: Iterable[ShardFile], seed: int | None) -> N
 
     They take the place of earlier shards of their datasets' splits.
     """
-    files = [
-        IndexedFile(shard.path, '', shard.rows, shard.bytes, shard.crc32c) for shard in shards
-    ]
+    files = [IndexedFile(shard.path, '', shard.rows, shard.bytes, shard.crc32c) for shard in shards]
     groups = {_group(file.name) for file in files}
     with _locked(folder):
         before = _read(folder) if is_of_others(folder) else OtherRecords(RECORDS, (), ())

@@ -24,7 +24,9 @@ def test_ranks_of_an_unknown_name_do_not_take_the_pattern_of_others(tmp_path):
         path.write_text(
             ''.join(f'{base64.b64encode(bytes([byte])).decode()} {byte}\n' for byte in range(256))
         )
-    with pytest.raises(InputError, match=r'--pattern is cl100k for .*/cl100k_base.tiktoken and None'):
+    with pytest.raises(
+        InputError, match=r'--pattern is cl100k for .*/cl100k_base.tiktoken and None'
+    ):
         scheme_of(map(str, paths))
 
 
