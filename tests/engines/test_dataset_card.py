@@ -57,8 +57,7 @@ def test_the_text_has_what_the_manifest_knows(card, small_build):
     for each in manifest['inputs']:
         assert each['crc32c'] in text
     for name in manifest['options']:
-        shown = name if name == 'header' else f'--{name.replace("_", "-")}'  # which none can type
-        assert f'| {shown} |' in text.replace('\\', '')
+        assert f'--{name.replace("_", "-")} ' in text.replace('\\', '')
     examples, size = (manifest['lines'][0][name] for name in ('examples', 'text_bytes'))
     assert f'| train | 300 | {examples} | {size:,} | – | {300 - examples} | 0 | 3 |' in text
 
@@ -75,6 +74,13 @@ def test_the_code_is_for_a_model_if_the_end_of_each_side_is_known(
     assert f"dataset.batches('train', tokens_per_batch=4096{asked}):" in code
     monkeypatch.chdir(out)
     exec(code, {})
+
+
+def test_what_cannot_be_typed_is_not_shown_as_an_option(card, small, tmp_path):
+    corpus = ['--tsv', small.tsv, '--dev', small.tsv, '--columns', '1,0']
+    succeed('build', *corpus, '--name', 'n', '--scheme', 'byte', '--output', tmp_path / 'out')
+    text = card(tmp_path / 'out').replace('\\', '')
+    assert '| --columns |' in text and '| dev_columns |' in text and '--dev-columns' not in text
 
 
 def test_only_datasets_have_a_card(small_build, tmp_path):

@@ -426,7 +426,7 @@ def test_mistakes_of_a_pipeline_are_told_when_it_is_made(corpus, tmp_path):
         ):
             pipeline() | ReadCorpus(corpus / 'a.en') | CountTokens(groups=groups)
     with pytest.raises(InputError, match='CountTokensByElement takes side -1'):
-        pipeline() | read | 'ByElement' >> CountTokensByElement((-1,), read.splits)
+        pipeline() | ReadCorpus(corpus / 'a.en') | CountTokensByElement((-1,), read.splits)
     features = [EncodedFeature(Feature('inputs', 1), '')]
     with pytest.raises(InputError, match='EncodeBlocks takes side 1'):
         pipeline() | ReadCorpus(corpus / 'a.en') | EncodeBlocks(scheme='byte', features=features)
