@@ -87,7 +87,7 @@ each group's frequent suffixes four times as often."""
 
 COUNT_COLUMNS = ['token', 'count']
 
-_LastWord = bytes | None
+_LastWord = bytes | None  # in a class with a field `bytes`
 
 TokenArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
