@@ -87,6 +87,8 @@ each group's frequent suffixes four times as often."""
 
 COUNT_COLUMNS = ['token', 'count']
 
+_LastWord = bytes | None  # in a class with a field `bytes`
+
 TokenArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 SIDES = {'inputs': (0,), 'targets': (1,), 'both': (0, 1)}
@@ -113,7 +115,7 @@ class _Look:
     rules: TokenRules | None  # by which its tokens were found, as it records them
     tokens: int
     text_bytes: int
-    last_word: bytes | None = None  # `TokenTable.last_word`
+    last_word: _LastWord = None  # `TokenTable.last_word`
 
 
 @dataclass(frozen=True)
