@@ -769,3 +769,4 @@ class UpdateKeywords(_JobKeywords, _SplitKeywords, total=False):
 
     job: Path | None
     remove: Path | None
+    max_unknown: str
