@@ -11,7 +11,7 @@ import typing
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
-from tokcore.bpe.added_tokens import finder, matched_tokens, row_encoder
+from tokcore.bpe.added_tokens import AddedTokenFinder, finders, row_encoder
 from tokcore.bpe.apply_codes import CodesSegmenter
 from tokcore.bpe.codes import (
     SEPARATOR,
@@ -119,11 +119,12 @@ class BpeTokenizer(Tokenizer):
         self._scheme = BPE_SCHEME.configured_for(vocabulary)
         self._around = self._scheme.template(vocabulary)
         self._form: _Form | None = None
-        self._find = finder(())
+        self._find = AddedTokenFinder(())
         if isinstance(vocabulary, BpeVocabulary):
             self._form = typing.cast('_Form | None', vocabulary.parts.form)
-            before, _ = matched_tokens(vocabulary, allow_special_tokens)
-            self._find = finder(before if self._form else ())
+            original, _ = finders(vocabulary, allow_special_tokens)
+            if self._form:
+                self._find = original
         self._encoder = SharedEncoder(self.row_encoder)
 
     def __getstate__(self) -> dict[str, object]:

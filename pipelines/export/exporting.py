@@ -171,11 +171,18 @@ def prove(
     lines = sample_lines(vocabulary)
     for line in lines:
         try:
-            expected, actual = theirs(line), ours(line)
-        except Exception as error:  # likewise
+            actual = ours(line)
+        except ValueError as error:  # a part of it has no ids
             raise InputError(
                 f'{line!r:.80} cannot be encoded ({error!s:.300}); give a vocabulary that has a token '
                 'for unknown text'
+            ) from error
+        try:
+            expected = theirs(line)
+        except Exception as error:  # likewise
+            raise InputError(
+                f'{target} cannot encode {line!r:.80} ({error!s:.300}), which has ids here; its files '
+                'cannot hold this vocabulary'
             ) from error
         if expected != actual:
             raise InputError(

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from tokcore.bpe.vocabulary import BpeVocabulary
+from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import NO_TEMPLATE, Vocabulary
 from tokcore.errors import InputError
@@ -110,6 +110,9 @@ def _bpe(vocabulary: BpeVocabulary) -> dict[str, Any]:
     for token in found:
         if token.single_word or token.lstrip or token.rstrip:
             _refuse(f'the page has no single_word, lstrip and rstrip, as {token.content!r:.80} has')
+        for each in vocabulary.added:
+            if each.special and each.normalized == token.normalized and _hides(each, token):
+                _refuse(f'the page would find {token.content!r:.80} in {each.content!r:.80}')
     for old, new in _IN_JAVASCRIPT.items():
         expressions = tuple(expression.replace(old, new) for expression in expressions)
     return {
@@ -122,6 +125,15 @@ def _bpe(vocabulary: BpeVocabulary) -> dict[str, Any]:
         'patterns': expressions, 'form': parts.form, 'prefix': parts.add_prefix_space,
         'whole': vocabulary.rules.ignore_merges,
     }  # fmt: skip
+
+
+def _hides(special: AddedToken, token: AddedToken) -> bool:
+    """Whether a token may begin in a special token, which is text."""
+    text, content = special.content, token.content
+    return any(
+        text.startswith(content, start) or (start and content.startswith(text[start:]))
+        for start in range(len(text))
+    )
 
 
 def _refuse(why: str) -> typing.NoReturn:

@@ -20,6 +20,7 @@ from pipelines.transforms.stats import SummedFile, WrittenFile
 from tokcore.encoding.encoder import EncodedSide
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import CRC32C, crc_table, row_offsets
+from tokcore.options import NO_END
 from tokcore.reading.checking import Advance, CheckedFile, check_records
 from tokcore.reading.manifest import recorded_features
 from tokcore.reading.packing import PackedBatches
@@ -168,6 +169,17 @@ class Packed(ConvertedFormat, TfRecord):
             '    lambda record: tf.io.parse_single_example(record, dict.fromkeys(names, ids))',
             ')',
         )
+
+    def notes(self, manifest: Manifest) -> Iterator[str]:
+        ends, options = manifest.end_of_document, manifest.options
+        if options.get('template') is not None or options.get('end') == NO_END:
+            return  # as asked for
+        if not ends or not all(end.in_template for end in ends):
+            token = ends[0].token or ends[0].id if ends else 'TOKEN'
+            yield (
+                'no end token follows a row: a model that is to learn where texts end needs '
+                f"--template '$A {token}' of build or encode"
+            )
 
 
 class PackedWindow:

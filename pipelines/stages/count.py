@@ -225,10 +225,13 @@ class _CountInto(beam.PTransform):
             return read_parquet_counts(os.path.join(path, name))
 
         reading = self.plan.reading
+        splits = [
+            dataclasses.replace(split, max_line_bytes=reading.max_line_bytes)
+            for split in reading.corpus.splits
+        ]
         end = CorpusEnd(
-            self.scheme, reading.corpus.splits, filesystem.open_binary, self.plan.items['train'],
+            self.scheme, splits, filesystem.open_binary, self.plan.items['train'],
             frozenset(side for sides in self.groups for side in sides), self.sample,
-            reading.max_line_bytes,
         )  # fmt: skip
         empty = empty_sentences(table_of(partition_of(SENTENCE_END.encode(), COUNT_PARTITIONS)))
         table = dataclasses.replace(table_of(0), last_word=last_word(empty, end, sides))

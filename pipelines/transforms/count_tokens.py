@@ -33,7 +33,7 @@ from pipelines.files import filesystem
 from pipelines.transforms.read import check_sides, checked_output, splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, WrittenFile, tagged_stats
 from tokcore.corpus.block_batches import Batch, BlockBatches
-from tokcore.corpus.corpus import MAX_LINE_BYTES, Block, OnError, Split
+from tokcore.corpus.corpus import Block, OnError, Split
 from tokcore.corpus.stats import BlockStats, reject_error
 from tokcore.counts.sampling import RowSample, rows_to_count
 from tokcore.counts.tables import (
@@ -161,9 +161,8 @@ class CountTokens(beam.PTransform):
         )
         key_to_table.scheme, key_to_table.groups = self.scheme, groups  # for `LearnVocabulary`
         key_to_table.corpus_end = CorpusEnd(
-            self.scheme, splits, filesystem.open_binary, sides=sides, sample=self.sample,
-            max_line_bytes=getattr(blocks, 'max_line_bytes', MAX_LINE_BYTES),
-        )  # fmt: skip
+            self.scheme, splits, filesystem.open_binary, sides=sides, sample=self.sample
+        )
         return {TABLES: key_to_table, STATS: outputs[STATS], REJECTED: outputs[REJECTED]}
 
 

@@ -135,7 +135,8 @@ class ReadCorpus(beam.PTransform):
         if min(item_bytes, max_line_bytes) < 1:
             raise ValueError('item_bytes and max_line_bytes must be at least 1')
         declaration = _declaration(format, bool(targets), options)
-        self.splits = (_split(split, declaration, (paths, targets), clean),)
+        of_files = _split(split, declaration, (paths, targets), clean)
+        self.splits = (dataclasses.replace(of_files, max_line_bytes=max_line_bytes),)
         self._item_bytes, self._max_line_bytes = item_bytes, max_line_bytes
         parts = index_ranges(self.splits[0], item_bytes)
         with reading_on(filesystem.open_binary, [(part.file,) for part in parts]) as open_binary:
@@ -144,10 +145,7 @@ class ReadCorpus(beam.PTransform):
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
         reading = ReadBlocks(self._items, self._item_bytes, self._max_line_bytes)
-        blocks = of_splits(root | 'ReadBlocks' >> reading, self.splits)
-        # For `CorpusEnd`.
-        blocks.max_line_bytes = self._max_line_bytes  # type: ignore[attr-defined]
-        return blocks
+        return of_splits(root | 'ReadBlocks' >> reading, self.splits)
 
 
 def of_splits(elements: beam.PCollection, splits: Sequence[Split]) -> beam.PCollection:

@@ -455,6 +455,18 @@ def test_the_end_of_a_corpus_is_the_last_line_that_was_counted(tmp_path):
         assert token.decode().strip('▁\0') == last
 
 
+def test_the_end_of_joined_corpora_is_that_of_the_last_with_its_limit(tmp_path):
+    (tmp_path / 'a').write_text('the cat\n')
+    (tmp_path / 'b').write_text('the hat\n' + 'mat ' * 300 + '\n')
+    first = ReadCorpus(tmp_path / 'a', split='train')
+    second = ReadCorpus(tmp_path / 'b', split='dev', max_line_bytes=1_000)
+    running = pipeline()
+    blocks = (running | 'a' >> first, running | 'b' >> second) | beam.Flatten()
+    counting = CountTokens('unigram', splits=(*first.splits, *second.splits), on_error='skip')
+    [token] = (blocks | counting)['tables'].corpus_end.last_tokens(1, (0,))
+    assert token.decode().strip('▁\0') == 'hat'
+
+
 def test_an_empty_corpus_is_an_error_of_the_learner(tmp_path):
     (tmp_path / 'a').write_text('\n\n')
     with pytest.raises(Exception, match='nothing to learn from'), pipeline() as running:  # noqa: B017

@@ -79,6 +79,19 @@ def test_the_folder_is_the_one_that_a_build_makes(cut, building, packed, tmp_pat
     assert files_of(tmp_path / 'out') == files_of(packed)
 
 
+def test_rows_without_an_end_token_are_reported(small, tmp_path):
+    building = ['build', '--text', small.source, '--name', 'small', '--scheme', 'bpe']
+    building += ['--vocab-size', 300]
+    note = "needs --template '$A <|endoftext|>' of build or encode"
+    assert note in succeed(*building, *PACK, '--output', tmp_path / 'packed')
+    succeed(*building, '--output', tmp_path / 'rows')
+    converting = ['convert', tmp_path / 'rows', '--to', 'packed', '--pack', LENGTH]
+    assert note in succeed(*converting, '--output', tmp_path / 'converted')
+    template = ['--template', '$A <|endoftext|>']
+    said = succeed(*building, *PACK, *template, '--output', tmp_path / 'ended')
+    assert 'no end token' not in said
+
+
 def test_the_same_again_is_done_and_another_length_is_refused(built, packed, tmp_path):
     folder = tmp_path / 'out'
     shutil.copytree(packed, folder)

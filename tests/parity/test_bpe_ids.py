@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.bpe.apply_codes import CodesSegmenter
@@ -122,6 +122,30 @@ def test_any_text_has_the_same_ids(pair, text):
 def test_so_has_text_without_special_tokens_where_they_are_text(pair, text):
     theirs, _, path = pair
     assert BpeTokenizer.load(path).encode(text) == theirs.encode(text).ids
+
+
+@pytest.mark.parametrize('form', ['NFC', None])
+def test_special_tokens_that_are_text_hide_the_tokens_in_them(tokenizers, tmp_path, form):
+    theirs = trained(tokenizers)
+    if form:
+        theirs.normalizer = tokenizers.normalizers.NFC()
+    special = tokenizers.AddedToken('né', special=True, normalized=True)
+    theirs.add_special_tokens([special])
+    raw = [tokenizers.AddedToken(each, normalized=False) for each in ('s', 'd>\u00a0', '</s', '<')]
+    theirs.add_tokens([*raw, tokenizers.AddedToken('é', normalized=True)])
+    theirs.save(str(tmp_path / 'tokenizer.json'))
+    theirs.encode_special_tokens = True
+    ours = BpeTokenizer.load(tmp_path / 'tokenizer.json')
+
+    @given(TEXTS)
+    @example('<s>s</s></s<pad>\u00a0néé')
+    def same(text):
+        expected = theirs.encode(text)
+        assert ours.encode(text) == expected.ids
+        assert ours.encode_with_offsets(text).offsets == expected.offsets
+        assert ours.encode_batch([text] * 20) == [expected.ids] * 20
+
+    same()
 
 
 def test_the_file_that_is_written_is_theirs(pair):

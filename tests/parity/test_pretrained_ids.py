@@ -288,6 +288,36 @@ def test_every_part(tokenizers, files, model, case, tokens):
     same()
 
 
+HIDING = added(
+    ('<s>', 'special'),
+    ('<mask> x', 'special', 'lstrip'),
+    ('ss', 'special', 'normalized'),
+    ('<',),
+    ('s>',),
+    ('x', 'single_word'),
+    ('s', 'normalized', 'rstrip'),
+)
+
+
+@pytest.mark.parametrize('model', ['bytes', 'marks', 'pieces'])
+def test_special_tokens_that_are_text_hide_the_tokens_in_them(tokenizers, files, model):
+    data = json.dumps(with_parts(files[model], {}, HIDING)).encode()
+    theirs = tokenizers.Tokenizer.from_str(data.decode())
+    theirs.encode_special_tokens = True
+    ours = PretrainedTokenizer(parse_pretrained(data, 'small.json'))
+
+    @given(st.lists(st.sampled_from([*'<s>x é', '<s>', '<mask> x'])).map(''.join))
+    @settings(database=None)
+    @example('s <s>s> <mask> x x sss')
+    def same(text):
+        expected = theirs.encode(text)
+        assert ours.encode(text) == expected.ids
+        assert ours.encode_with_offsets(text).offsets == expected.offsets
+        assert ours.encode_batch([text] * 20) == [expected.ids] * 20
+
+    same()
+
+
 @pytest.mark.parametrize('invert', [False, True])
 @pytest.mark.parametrize('behavior', BEHAVIORS)
 def test_a_split_at_the_empty_text_cuts_between_all_characters(tokenizers, files, behavior, invert):

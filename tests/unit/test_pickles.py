@@ -2,10 +2,12 @@
 
 import inspect
 import pickle
+import sys
 import typing
 from functools import partial
 
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 import pipelines
 import tokcore
@@ -44,6 +46,7 @@ from tokcore import (
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, TokenizerParts
 from tokcore.corpus.corpus import BlockText
 from tokcore.corpus.declarations import PlainText
+from tokcore.encoding import encoder as encoding_encoder
 from tokcore.encoding.kernels import encode_rows
 from tokcore.learning.pruned_trie_kernels import split_frontier
 from tokcore.schemes import find_scheme
@@ -127,6 +130,28 @@ def copy_of(value):
 def compiled_forms(kernel):
     """The number of types that a kernel is compiled for; perhaps none is compiled at all."""
     return len(getattr(kernel, 'signatures', ()))
+
+
+def all_compiled_forms():
+    """For each kernel of the package the number of types that it is compiled for."""
+    modules = [module for name, module in [*sys.modules.items()] if name.startswith('tokcore.')]
+    return {
+        (module.__name__, name): compiled_forms(value)
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, Dispatcher)
+    }
+
+
+@pytest.mark.parametrize('name', TOKENIZERS)
+def test_a_copy_of_a_tokenizer_compiles_nothing_for_long_tokens(monkeypatch, name):
+    monkeypatch.setattr(encoding_encoder, 'LONG_ROW_BYTES', 4)
+    monkeypatch.setattr(encoding_encoder, 'LONG_TOKEN_BYTES', 2)
+    tokenizer, text = TOKENIZERS[name](), 'the cat sat'
+    ids = tokenizer.encode(text)
+    compiled = all_compiled_forms()
+    assert copy_of(tokenizer).encode(text) == ids
+    assert all_compiled_forms() == compiled
 
 
 @pytest.mark.parametrize('is_used', [False, True], ids=['new', 'used'])

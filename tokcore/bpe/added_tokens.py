@@ -18,7 +18,7 @@ import os
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,18 +63,36 @@ Part = tuple[int, int, int]
 """(start, end, id) of an added token, or of the text between two, with the id -1."""
 
 
-def finder(
-    tokens: Sequence[AddedToken], form: Literal['NFC', 'NFKC'] | None = None
-) -> AddedTokenFinder:
-    """Returns the finder of tokens, in text of a Unicode normalization."""
+Finders = tuple['AddedTokenFinder', 'AddedTokenFinder']
+"""Finders of added tokens in original text, and in normalized text."""
+
+
+def finders(vocabulary: BpeVocabulary, allow_special_tokens: bool) -> Finders:
+    """Returns the finders of a vocabulary's added tokens.
+
+    Raises:
+        InputError: as `matched_tokens`.
+    """
+    matched_tokens(vocabulary, allow_special_tokens)  # it raises the error
+    form = vocabulary.parts.form
     contents = functools.partial(unicodedata.normalize, form) if form else str
-    return AddedTokenFinder(tokens, contents)
+    return finders_of(vocabulary.added, allow_special_tokens, contents)
 
 
-def matched_tokens(
-    vocabulary: BpeVocabulary, allow_special_tokens: bool
-) -> tuple[list[AddedToken], list[AddedToken]]:
-    """Returns the added tokens to find in the original text, and those in normalized text.
+def finders_of(
+    added: Sequence[AddedToken], allow_special_tokens: bool, contents: Callable[[str], str]
+) -> Finders:
+    """Returns the finders of added tokens, and takes what their contents become in normalized text."""
+    original = [token for token in added if not token.normalized]
+    normalized = [token for token in added if token.normalized]
+    return (
+        AddedTokenFinder(original, allow_special_tokens=allow_special_tokens),
+        AddedTokenFinder(normalized, contents, allow_special_tokens),
+    )
+
+
+def matched_tokens(vocabulary: BpeVocabulary, allow_special_tokens: bool) -> list[AddedToken]:
+    """Returns the added tokens to find in text.
 
     Raises:
         InputError: one of them has a flag that is not supported.
@@ -87,8 +105,7 @@ def matched_tokens(
             if token.special
             else 'encode with the tokenizers that the vocabulary was made for',
         )
-    original = [token for token in matched if not token.normalized]
-    return original, [token for token in matched if token.normalized]
+    return matched
 
 
 def check_flags(token: AddedToken, remedy: str) -> None:
@@ -271,14 +288,10 @@ def row_encoder(
         InputError: as `matched_tokens`.
     """
     encoder = RowEncoder(pre_tokenizer, vocabulary.model, cache_bytes)
-    original, normalized = matched_tokens(vocabulary, allow_special_tokens)
-    finders = (
-        finder(original if is_original_text else ()),
-        finder(normalized, vocabulary.parts.form),
-    )
-    if not any(finders) and not vocabulary.parts.add_prefix_space:
+    found = finders(vocabulary, allow_special_tokens)[0 if is_original_text else 1 :]
+    if not any(found) and not vocabulary.parts.add_prefix_space:
         return encoder
-    return _AddedTokenEncoder(encoder, finders, vocabulary.parts.add_prefix_space)
+    return _AddedTokenEncoder(encoder, found, vocabulary.parts.add_prefix_space)
 
 
 class Parts(NamedTuple):
@@ -311,14 +324,26 @@ class Parts(NamedTuple):
 class AddedTokenFinder:
     """Finds added tokens in texts."""
 
-    def __init__(self, tokens: Sequence[AddedToken], contents: Callable[[str], str] = str):
-        """Takes the tokens, and what their contents become in the texts."""
+    def __init__(
+        self,
+        tokens: Sequence[AddedToken],
+        contents: Callable[[str], str] = str,
+        allow_special_tokens: bool = True,
+    ):
+        """Takes the tokens, and what their contents become in the texts.
+
+        As in `tokenizers`, special tokens that are not allowed stay text, but hide the tokens in them.
+        """
+        self._is_text = np.array([token.special for token in tokens], bool)
+        self._is_text &= not allow_special_tokens
+        if self._is_text.all():
+            tokens = ()
         numbers: dict[str, int] = {}
         for number, token in enumerate(tokens):
             content = contents(token.content)
             if content:
                 numbers.setdefault(content, number)
-        self._tokens, self._contents = tokens, contents
+        self._tokens, self._contents, self._allow = tokens, contents, allow_special_tokens
         self._ids = np.array([token.id for token in tokens], np.int64)
         self._alters = np.array(
             [token.single_word or token.lstrip or token.rstrip for token in tokens], bool
@@ -332,7 +357,7 @@ class AddedTokenFinder:
 
     def __reduce__(self):
         # The arrays of a pickle are not read-only, and kernels would be compiled for them anew.
-        return AddedTokenFinder, (self._tokens, self._contents)
+        return AddedTokenFinder, (self._tokens, self._contents, self._allow)
 
     def __bool__(self) -> bool:
         return self._trie is not None
@@ -382,6 +407,7 @@ class AddedTokenFinder:
                     break
                 room = count
             out = out[:, :count]
+            out = out[:, ~self._is_text[out[3]]]
             matches.append((out[0] + done, out[1] + shift, out[2] + shift, out[3]))
             done += len(rows.starts)
         return tuple(np.concatenate(column) for column in zip(*matches, strict=True))  # type: ignore[return-value]

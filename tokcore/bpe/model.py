@@ -45,7 +45,7 @@ from tokcore.kernels.hash_tables import (
     pair_table,
     token_lookup,
 )
-from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only, read_only_state
 from tokcore.text.pre_tokenizer import RowPart, ScannedTokens
 from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS, next_character, whitespace_table
@@ -386,7 +386,8 @@ def _segment_long_token(
     """
     start, end, index = (np.array([value], np.uint64) for value in (part.start, part.end, 0))
     token = ScannedTokens(part.text, start, end, np.empty(0, np.int64))
-    _, failure = segment(token, MissedTokens(index, 1, part.end - part.start), model.state, work)
+    missed, state = MissedTokens(index, 1, part.end - part.start), read_only_state(model.state)
+    _, failure = segment(token, missed, state, work)
     if failure:
         text = part.text[part.start : part.end].tobytes().decode('utf-8', 'replace')
         raise ValueError(model.describe_failure(text, int(failure)))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tokcore.bpe.added_tokens import Part, finder, matched_tokens
+from tokcore.bpe.added_tokens import Part, finders
 from tokcore.bpe.model import MergeModel
 from tokcore.bpe.model_kernels import NONE, MergeState
 from tokcore.bpe.vocabulary import BpeVocabulary, EntriesWithAddedTokens
@@ -192,7 +192,7 @@ def trims_of(post_processor: Any) -> Iterator[bool]:
 def bpe_offset_finder(vocabulary: BpeVocabulary, allow_special_tokens: bool) -> OffsetFinder:
     """Returns what finds offsets for the scheme `bpe`."""
     parts = vocabulary.parts
-    original, normalized = matched_tokens(vocabulary, allow_special_tokens)
+    original, normalized = finders(vocabulary, allow_special_tokens)
 
     def prepare(text: AlignedText, is_first: bool) -> AlignedText:
         is_added = parts.add_prefix_space and text.text[:1] not in ('', ' ')
@@ -201,7 +201,7 @@ def bpe_offset_finder(vocabulary: BpeVocabulary, allow_special_tokens: bool) -> 
     return OffsetFinder(
         vocabulary,
         vocabulary.model,
-        (finder(original).find, finder(normalized, parts.form).find),
+        (original.find, normalized.find),
         [operator.methodcaller('normalized', parts.form)] if parts.form else [],
         prepare,
         pattern_pre_tokenizer(*parts.patterns),

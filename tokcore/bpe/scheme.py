@@ -572,7 +572,8 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         rules.check(False, 'a tokenizer.json')
         from tokcore.bpe.added_tokens import matched_tokens, row_encoder
 
-        original, _ = matched_tokens(vocabulary, options.allow_special_tokens)
+        matched = matched_tokens(vocabulary, options.allow_special_tokens)
+        original = [token for token in matched if not token.normalized]
         if original and self.form is not None:
             raise InputError(
                 f'the added token {original[0].content!r:.80} is to be found before text is brought '

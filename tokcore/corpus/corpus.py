@@ -164,6 +164,7 @@ class Split:
         filters: applied to its rows in this order; `max_examples` counts the rows that they return.
         keeps_dropped: whether the rows that filters drop are written to separate files.
         left_out: the places of rows that are not used, uint64 as `row_places` returns them, ascending.
+        max_line_bytes: that of `ReadCorpus`; longer lines are rejected.
 
     Raises:
         ValueError: another number of files than the format has roles.
@@ -186,6 +187,7 @@ class Split:
     keeps_dropped: bool = False
     key_range: KeyRange | None = None
     left_out: bytes = b''
+    max_line_bytes: int = MAX_LINE_BYTES
 
     def __post_init__(self):
         for files in self.files:

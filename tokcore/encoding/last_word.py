@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.corpus.archive_reading import reading_on
-from tokcore.corpus.corpus import ITEM_BYTES, MAX_LINE_BYTES, OpenBinary, Split, WorkItem
+from tokcore.corpus.corpus import ITEM_BYTES, OpenBinary, Split, WorkItem, split_of
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.counts.sampling import RowSample, number_blocks, rows_to_count
 
@@ -65,7 +65,6 @@ class CorpusEnd:
         items: all of it, in order; None: `work_items`.
         sides: all that were counted at once.
         sample: the rows that were counted; None: all.
-        max_line_bytes: longer lines were left out.
     """
 
     scheme: Scheme
@@ -74,7 +73,6 @@ class CorpusEnd:
     items: Sequence[WorkItem] | None = None
     sides: frozenset[int] = frozenset([0])
     sample: RowSample | None = None
-    max_line_bytes: int = MAX_LINE_BYTES
 
     def last_tokens(self, most: int, sides: Sequence[int]) -> list[bytes]:
         """Returns the tokens that end the last sentences of some sides, in order."""
@@ -87,8 +85,10 @@ class CorpusEnd:
 
     def _of_item(self, most: int, item: WorkItem, side: int) -> Iterator[bytes]:
         pre_tokenizer: typing.Any = self.scheme.pre_tokenizer
+        split = split_of(self.splits, item.split, item.file_index)
+        assert split is not None  # the items are of these splits
         with reading_on(self.open_binary, [item.files]) as open_binary:
-            blocks = read_blocks(item, open_binary, max_line_bytes=self.max_line_bytes)
+            blocks = read_blocks(item, open_binary, max_line_bytes=split.max_line_bytes)
             for block in blocks if item.first_line is None else number_blocks(item, blocks):
                 normalizer = self.scheme.counting_normalizer
                 counted = rows_to_count(block, self.splits, normalizer, self.sides, self.sample)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tokcore.bpe.added_tokens import AddedTokenFinder, Parts, join_parts
+from tokcore.bpe.added_tokens import AddedTokenFinder, Finders, Parts, finders_of, join_parts
 from tokcore.encoding.encoder import EncodedSide, RowEncoder, side_of_rows, side_of_text
 from tokcore.encoding.kernels import Model
 from tokcore.foreign_tokenizers.normalizers import TextStep, replaced
@@ -94,20 +94,11 @@ class PretrainedEncoder:
         return join_parts(encoded, parts.rows, parts.ids, size, (before, after))
 
 
-Finders = tuple[AddedTokenFinder, AddedTokenFinder]
-"""Finders of added tokens in original text, and in normalized text."""
-
-
 def finders(vocabulary: PretrainedVocabulary, allow_special_tokens: bool) -> Finders:
-    """Returns the finders of added tokens; special ones are left out unless they are allowed."""
-    tokens = [token for token in vocabulary.added if allow_special_tokens or not token.special]
-    normalized = [token for token in tokens if token.normalized]
+    """Returns the finders of a vocabulary's added tokens."""
     steps = vocabulary.steps if vocabulary.normalizes_added else ()
     content = functools.partial(_normalized, steps=steps)
-    return (
-        AddedTokenFinder([token for token in tokens if not token.normalized]),
-        AddedTokenFinder(normalized, content),
-    )
+    return finders_of(vocabulary.added, allow_special_tokens, content)
 
 
 def _normalized(text: str, steps: Sequence[TextStep]) -> str:

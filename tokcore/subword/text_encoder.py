@@ -23,7 +23,7 @@ from tokcore.encoding.tokenizer import Tokenizer, piece_spans, token_spans
 from tokcore.encoding.vocabulary import SpecialIds, read_vocabulary_file, without_mark
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
-from tokcore.kernels.jit import read_only
+from tokcore.kernels.jit import read_only, read_only_state
 from tokcore.subword.trie_kernels import (
     MAX_GROWTH,
     HashedTrie,
@@ -318,7 +318,7 @@ class _SubwordModel:
         token = ScannedTokens(text, starts, ends, np.empty(0, np.int64))
         bounds = np.empty(2, np.uint64)
         missed = MissedTokens(number, 1, end - start)
-        escape_to_code_points(token, missed, self.state.alphabet, codes, bounds)
+        escape_to_code_points(token, missed, read_only(self.state.alphabet), codes, bounds)
         # The kernel appends the underscore of a token's end to every window.
         return codes[: int(bounds[1]) - (not is_last)]
 
@@ -333,11 +333,12 @@ class _SubwordModel:
         ids, id_bounds = np.empty(size, np.int32), np.empty(2, np.uint64)
         codes, bounds = np.append(codes, np.uint32(0)), np.array([0, size], np.uint64)
         walk = TrieWalk(codes, bounds, matches, deeper, ids, id_bounds)
-        probe_bigrams(walk, size, self.state.trie)
+        trie = read_only_state(self.state.trie)
+        probe_bigrams(walk, size, trie)
         end, remaining = size, size
         while remaining:
             bounds[1] = end
-            _, remaining = segment_longest_match(walk, 1, self.state.trie)
+            _, remaining = segment_longest_match(walk, 1, trie)
             end -= remaining
             if remaining and end < stable:
                 rest = codes[end : min(size, end + _SHOWN)].astype(_CODE_POINT).tobytes()

@@ -10,7 +10,7 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.kernels import NO_ROOM, PieceIds, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown
 from tokcore.kernels.hash_tables import TokenLookup, find_token, token_lookup
-from tokcore.kernels.jit import kernel, kernel_without_allocation
+from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only_state
 from tokcore.text.pre_tokenizer import RowPart
 
 _SHOWN = 60
@@ -72,7 +72,8 @@ class WordModel:
         return PieceIds.of(tokens, room=tokens)
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
-        id_ = _find_id(part.text, np.uint64(part.start), np.uint64(part.end), self.state)
+        start, end = np.uint64(part.start), np.uint64(part.end)
+        id_ = _find_id(part.text, start, end, read_only_state(self.state))
         if id_ == _NO_ID:
             word = part.text[part.start : part.end].tobytes().decode('utf-8', 'replace')
             raise ValueError(self.describe_failure(word, len(word)))

@@ -13,7 +13,7 @@ import numpy as np
 
 from tokcore.encoding.kernels import NO_ROOM, PieceIds, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown, row_offsets
-from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only, read_only_state
 from tokcore.text.pre_tokenizer import RowPart
 
 _SHOWN = 60  # characters of a word that an error shows
@@ -71,7 +71,8 @@ class WordPieceModel:
         # At most an id for each character; memory that is not written to is not allocated.
         room = min(part.end - part.start, self.state.max_word_length) + 1
         ids = np.empty(room, np.int32)
-        used, failure = _segment_word(part.text, start, end, self.state, ids, np.uint64(0))
+        state = read_only_state(self.state)
+        used, failure = _segment_word(part.text, start, end, state, ids, np.uint64(0))
         if failure:
             token = part.text[part.start : part.end].tobytes().decode('utf-8', 'surrogatepass')
             raise ValueError(self.describe_failure(token, int(failure)))

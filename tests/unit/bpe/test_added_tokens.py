@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.bpe.added_tokens import finder, join_parts
+from tokcore.bpe.added_tokens import AddedTokenFinder, join_parts
 from tokcore.bpe.scheme import SCHEME, BpeEncodingOptions, BpeScheme
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, TokenizerParts
 from tokcore.encoding.encoder import EncodedSide
@@ -44,10 +44,17 @@ def characters(text):
 
 
 def test_the_leftmost_and_of_several_the_longest():
-    find = finder(ADDED)
+    find = AddedTokenFinder(ADDED)
     found = [(0, 1, -1), (1, 7, 257), (7, 10, 256), (10, 12, 258)]
     assert find.find(b'x<s><s><s>ab') == found
-    assert finder(()).find(b'x<s>') == [(0, 4, -1)]
+    assert AddedTokenFinder(()).find(b'x<s>') == [(0, 4, -1)]
+
+
+def test_special_tokens_that_are_text_hide_others():
+    tokens = (AddedToken(1, '<ab>'), AddedToken(2, 'b', special=False))
+    find = AddedTokenFinder(tokens, allow_special_tokens=False)
+    assert find.find(b'b<ab>b') == [(0, 1, 2), (1, 5, -1), (5, 6, 2)]
+    assert not AddedTokenFinder(tokens[:1], allow_special_tokens=False)
 
 
 def test_raw_ones_are_found_before_normalized_ones():

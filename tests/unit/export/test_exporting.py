@@ -257,6 +257,25 @@ def test_a_difference_leaves_no_folder(capsys, monkeypatch, vocabularies, tokeni
     assert not [path for path in vocabularies.iterdir() if path.is_dir()]
 
 
+def test_a_line_that_only_the_library_cannot_encode(capsys, monkeypatch, vocabularies, tokenizers):
+    package, make, _ = exporting._TARGETS['huggingface']
+    opened = package, make, lambda folder, name: {}.__getitem__
+    monkeypatch.setitem(exporting._TARGETS, 'huggingface', opened)
+    status, said = export(capsys, vocabularies, 'tokenizer.json', 'huggingface')
+    assert status == 2 and 'huggingface cannot encode' in said and 'which has ids here' in said
+
+
+def test_a_mistake_of_the_encoder_is_no_refusal(capsys, monkeypatch, vocabularies, tokenizers):
+    def encode(tokenizer, text):
+        raise IndexError(text)
+
+    monkeypatch.setattr(BpeTokenizer, 'encode', encode)
+    monkeypatch.setattr('tempfile.tempdir', str(vocabularies))  # for the traceback
+    status, said = export(capsys, vocabularies, 'tokenizer.json', 'huggingface')
+    assert status == 1 and 'failed: IndexError: The quick brown fox' in said
+    assert not (vocabularies / 'out').exists()
+
+
 @pytest.mark.parametrize('target', ['huggingface', 'vocab.txt'])
 def test_a_line_that_cannot_be_encoded_leaves_no_folder(
     capsys, vocabularies, tokenizers, transformers, target
@@ -329,6 +348,8 @@ CODES = BpeScheme('subword-nmt')
         (BpeScheme(), of_parts(TokenizerParts.of(), left_out='a'), 'playground'),
         (EXPRESSION, of_file('ranks.tiktoken', EXPRESSION), 'playground'),
         (PretrainedScheme(), with_added_token(PretrainedScheme(), lstrip=True), 'playground'),
+        (BpeScheme(), with_added_token(BpeScheme(), content='end'), 'playground'),
+        (BpeScheme(), with_added_token(BpeScheme(), content='|>.'), 'playground'),
     ],
 )
 def test_what_a_tool_cannot_hold(vocabularies, scheme, read, target):
