@@ -503,5 +503,6 @@ class LoadedBlockEncoder:
 
 def _any_of(tokens: Sequence[str]) -> re.Pattern[bytes] | None:
     """Returns an expression of texts that prefers longer ones; None without any."""
-    words = [re.escape(token.encode('utf-8', 'surrogatepass')) for token in tokens if token]
-    return re.compile(b'|'.join(sorted(words, key=len, reverse=True))) if words else None
+    longest_first = sorted(filter(None, tokens), key=len, reverse=True)
+    words = [re.escape(token.encode('utf-8', 'surrogatepass')) for token in longest_first]
+    return re.compile(b'|'.join(words)) if words else None

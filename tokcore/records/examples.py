@@ -211,9 +211,9 @@ class FeatureEncoder:
             dropped_bytes, characters = self.dropped.count(side, MOST_UNKNOWN_WORDS)
             words = commonest([words, characters])
         special = collections.Counter[bytes]()
-        if self.special_tokens is not None and self.special_tokens.search(side.text):
+        if self.special_tokens is not None and self.special_tokens.search(side.text.data):
             for start, end in zip(side.starts, side.ends, strict=True):
-                special.update({*self.special_tokens.findall(side.text[start:end])})
+                special.update({*self.special_tokens.findall(side.text[start:end].data)})
         return IdTally(ids, no_token, unknown, dropped_bytes, words, special)
 
 
