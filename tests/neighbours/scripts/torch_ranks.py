@@ -3,6 +3,7 @@
 Prints for each rank the targets, as lists, and what was warned of, by what was done.
 """
 
+import contextlib
 import json
 import os
 import sys
@@ -20,14 +21,23 @@ ARGUMENTS = {'tokens_per_batch': 256, 'seed': 3}
 RANKS = 2
 
 
-def read(dataset, loaded_by=lambda batches: batches, **arguments):
-    """The targets of an epoch, and the warnings of it and the next one."""
-    batches = loaded_by(dataset.torch('train', **arguments, **ARGUMENTS))
+@contextlib.contextmanager
+def warned():
+    """The list of the warnings, after they came."""
+    messages = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter('always')
-        targets, _ = ([batch['targets'].tolist() for batch in batches] for _ in range(2))
+        yield messages
     said = [str(warning.message) for warning in caught]
-    return {'targets': targets, 'warned': [each for each in said if ' ranks ' in each]}
+    messages += [each for each in said if ' ranks ' in each]
+
+
+def read(dataset, **arguments):
+    """The targets of an epoch, and the warnings of it and the next one."""
+    batches = dataset.torch('train', **arguments, **ARGUMENTS)
+    with warned() as messages:
+        targets, _ = ([batch['targets'].tolist() for batch in batches] for _ in range(2))
+    return {'targets': targets, 'warned': messages}
 
 
 def raised_by_a_forked_worker(dataset):
@@ -35,13 +45,20 @@ def raised_by_a_forked_worker(dataset):
     with warnings.catch_warnings():
         warnings.filterwarnings('error', '.* ranks ')
         try:
-            next(iter(by_a_worker(dataset.torch('train', **ARGUMENTS), 'fork')))
+            next(iter(by_a_worker(dataset, 'fork')))
         except UserWarning as warning:
             return str(warning)
     return ''
 
 
-def by_a_worker(batches, method):
+def warned_of_a_spawned_worker(dataset):
+    with warned() as messages:
+        next(iter(by_a_worker(dataset, 'spawn')))
+    return messages
+
+
+def by_a_worker(dataset, method):
+    batches = dataset.torch('train', **ARGUMENTS)
     return DataLoader(batches, batch_size=None, num_workers=1, multiprocessing_context=method)
 
 
@@ -57,7 +74,7 @@ def run(rank, folder, shared):
         'alike': read(dataset),
         'divided': read(dataset, **readers),
         'by a forked worker': raised_by_a_forked_worker(dataset),
-        'by spawned workers': read(dataset, lambda batches: by_a_worker(batches, 'spawn')),
+        'of a spawned worker': warned_of_a_spawned_worker(dataset),
     }
     Path(shared, str(rank)).write_text(json.dumps(found))
     torch.distributed.destroy_process_group()
