@@ -132,7 +132,8 @@ def _times(groups: Sequence[str], measured: Figures) -> str:
     lines = []
     for row in _rows(measured, *groups):
         task = row['task']
-        for comparison in row['comparisons']:
+        compared = [each for each in row['comparisons'] if each['peer']] or row['comparisons']
+        for comparison in compared:
             peer = comparison['peer']
             other = f'{labelled(peer, measured["versions"])}: {_seconds(peer)}' if peer else ''
             lines.append([task, _seconds(comparison['ours']), other, _ratio(comparison)])
