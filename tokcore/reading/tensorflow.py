@@ -10,17 +10,15 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
 
 import tensorflow as tf
 
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
+from tokcore.reading.batching import Batch, Signature
 from tokcore.regular_files import open_regular
-
-if typing.TYPE_CHECKING:
-    from tokcore.reading.batch_iterator import BatchIterator
 
 _BUCKET_WIDTH = 10
 """Lengths in a bucket, where `source_max_length` is not given."""
@@ -36,7 +34,15 @@ UNKNOWN_ID = 0
 _FEWEST_WORDS = 3
 
 
-def as_tensorflow(iteration: Callable[[int], BatchIterator]) -> tf.data.Dataset:
+class _Batches(Iterable[Batch], Protocol):
+    """What is used of a `BatchIterator`."""
+
+    def signature(self) -> Signature: ...
+
+    def state(self) -> dict[str, object]: ...
+
+
+def as_tensorflow(iteration: Callable[[int], _Batches]) -> tf.data.Dataset:
     """Returns a dataset of the batches of `iteration`, a function of the iteration's number from 0.
 
     Its elements are dictionaries of int32 tensors with the names, shapes and values of the batches.
@@ -46,7 +52,7 @@ def as_tensorflow(iteration: Callable[[int], BatchIterator]) -> tf.data.Dataset:
     return _generated(lambda: iteration(next(numbers)), _signature(iteration(0)))
 
 
-def with_states(batches: BatchIterator) -> tf.data.Dataset:
+def with_states(batches: _Batches) -> tf.data.Dataset:
     """Returns a dataset of the batches of an iterator, each with the state after it as `state`."""
     iterations = itertools.count()
 
@@ -62,7 +68,7 @@ def with_states(batches: BatchIterator) -> tf.data.Dataset:
     return _generated(elements, {**_signature(batches), 'state': tf.TensorSpec((), tf.string)})
 
 
-def _signature(batches: BatchIterator) -> dict[str, tf.TensorSpec]:
+def _signature(batches: _Batches) -> dict[str, tf.TensorSpec]:
     return {
         name: tf.TensorSpec(shape, tf.as_dtype(dtype))
         for name, (shape, dtype) in batches.signature().items()
