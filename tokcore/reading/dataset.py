@@ -189,7 +189,7 @@ class Dataset:
 
         Raises:
             InputError: it is damaged; or the rows are of another program, and it was not given to
-            `open_dataset`.
+                `open_dataset`.
         """
         return self._manifest.vocabulary(feature)
 
