@@ -195,9 +195,12 @@ def list_shards(folder: str, shards: Iterable[ShardFile], seed: int | None) -> N
 @contextlib.contextmanager
 def _locked(folder: str) -> Iterator[None]:
     """Keeps threads and processes that list other shards of the folder waiting."""
-    import fcntl  # Windows does not have it
-
     os.makedirs(folder, exist_ok=True)  # it is missing if no shard has rows
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such locks
+        yield
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):  # some network filesystems have no such locks
