@@ -73,7 +73,7 @@ def test_another_seed_is_another_cut_and_a_test_share_leaves_dev_as_it_is(tsv, c
 def test_filters_that_only_convert_text_apply_to_what_is_cut_off_too(tsv, cut, tmp_path):
     clean = ['--clean', 'length:1:60,nfkc']
     succeed('build', '--tsv', tsv, *OPTIONS, *SHARES, *clean, '--output', tmp_path / 'out')
-    assert lines_of(tmp_path / 'out')['length'] > 0
+    assert lines_of(tmp_path / 'out')['filtered']['length'] > 0
     for split in ('dev', 'test'):
         converted = [
             tuple(unicodedata.normalize('NFKC', text) for text in pair)
