@@ -16,9 +16,12 @@ back. For runs of characters of one class, the alternatives of the patterns amou
     punctuated   as `any`, in ASCII without control characters; where there are numbers, each text
               between them is one that ends
 
-Where this is not all (white space with a line break, thirds of numbers of several bytes, capital
-letters after those without case, and so on), the alternatives of the pattern are tried one after another
-at each token. Of cased words a chunk begins with a token, so that none depends on what is before.
+All but `blank` have line breaks that follow others in their token, and other white space is cut after its
+last line break.
+
+Where this is not all (thirds of numbers of several bytes, capital letters after those without case, and so
+on), the alternatives of the pattern are tried one after another at each token. Of cased words a chunk
+begins with a token, so that none depends on what is before.
 """
 
 import functools
@@ -203,16 +206,11 @@ def put_borders(bits, place, tokens, ended):
 
 
 @kernel_without_allocation
-def _needs_one_by_one(masks, most_digits, left, inside):
-    """Whether there are line breaks before the end of the row, or thirds of numbers of several bytes."""
-    if most_digits == _0 and masks.numbers != _0:
-        return True
-    wide = masks.numbers & masks.continued if most_digits != _1 else _0
-    if masks.breaks | wide == _0:
-        return False
-    if wide != _0 or left > _CHUNK:
-        return True
-    return inside & ~masks.breaks >= masks.breaks & (~masks.breaks + _1)
+def _needs_one_by_one(masks, most_digits):
+    """Whether there are numbers without a limit, or thirds of numbers of several bytes."""
+    if most_digits == _0:
+        return masks.numbers != _0
+    return most_digits != _1 and masks.numbers & masks.continued != _0
 
 
 @kernel_without_allocation
@@ -288,7 +286,7 @@ def scan_text(text, place, end, pre_tokenizer, tokens, ended, room):
         inside = _ALL if left >= _CHUNK else (_1 << left) - _1
         decided = inside if left <= _CHUNK else (_1 << _STRIDE) - _1
         size = _STRIDE if left > _CHUNK else left
-        wide = _0
+        wide, resumes = _0, False
         if words == _PUNCTUATED_WORDS:
             wide = byte_range_mask(text, place, 0x80, 0xFF) & inside
             if wide != _0:
@@ -302,17 +300,20 @@ def scan_text(text, place, end, pre_tokenizer, tokens, ended, room):
             if words == _BLANK_WORDS:
                 borders, before = _borders_after_blanks(text, place, left, decided, masks, before)
             else:
-                is_clear = not _needs_one_by_one(masks, most_digits, left, inside)
+                is_clear = not _needs_one_by_one(masks, most_digits)
                 if words == _PUNCTUATED_WORDS:
                     is_clear &= _controls(text, place) & inside & ~masks.spaces == _0
-                borders, before = _borders_after_any(
-                    text, place, left, decided, masks, before, words, most_digits
+                borders, decided, resumes, before = _borders_after_any(
+                    text, place, left, decided, masks, before, pre_tokenizer
                 )
+                is_clear &= decided != _0
         if is_clear:
             # The token at the first byte of a text, or of the rest of one, has begun already.
             ended = put_borders(borders & decided & ~first, place, tokens, ended)
             first = _0
-        if is_clear and wide == _0:
+        if is_clear and resumes and wide == _0:
+            place, before, first = tokens.starts[ended], _nothing_before(), _1
+        elif is_clear and wide == _0:
             place += size
         else:
             stop = min(place + size + np.uint64(wide != _0), end)
@@ -683,10 +684,11 @@ class Before(NamedTuple):
 
     letter: np.uint64  # the class of the byte before: 1 or 0
     number: np.uint64
-    space: np.uint64
+    space: np.uint64  # which is not in the token of others
     other: np.uint64
     blank: np.uint64  # it is U+0020
     joins: np.uint64  # letters that follow are in the token of the byte before
+    absorbed: np.uint64  # it is a line break in the token of others
     numbers: np.uint64  # three bits, the last byte highest: numbers
     thirds: np.uint64  # likewise: numbers that begin tokens
     contraction_ends: np.uint64  # bits of the chunk
@@ -695,7 +697,7 @@ class Before(NamedTuple):
 @kernel_without_allocation
 def _nothing_before():
     """Returns the `Before` of a token's first byte."""
-    return Before(_0, _0, _0, _0, _0, _0, _0, _0, _0)
+    return Before(_0, _0, _0, _0, _0, _0, _0, _0, _0, _0)
 
 
 @kernel_without_allocation
@@ -743,15 +745,16 @@ def _last_spaces(masks, nonspaces):
 
 
 @kernel_without_allocation
-def _carried(masks, joins, thirds, contraction_ends):
+def _carried(masks, absorbed, joins, thirds, contraction_ends):
     """Returns the `Before` of the next chunk."""
     return Before(
         masks.letters >> _LAST & _1,
         masks.numbers >> _LAST & _1,
-        masks.spaces >> _LAST & _1,
+        (masks.spaces & ~absorbed) >> _LAST & _1,
         masks.others >> _LAST & _1,
         masks.blanks >> _LAST & _1,
         joins >> _LAST & _1,
+        absorbed >> _LAST & _1,
         masks.numbers >> _LAST_THREE & _THREE_BITS,
         thirds >> _LAST_THREE & _THREE_BITS,
         contraction_ends >> np.uint64(STRIDE),
@@ -783,7 +786,7 @@ def _borders_after_blanks(text, place, left, decided, masks, before):
         contraction_ends |= ends
     starts &= ~(masks.letters & (apostrophes << _1 | before.joins))
     starts |= masks.spaces & ~after_space | _last_spaces(masks, nonspaces) | contraction_ends
-    return starts, _carried(masks, apostrophes, _0, contraction_ends)
+    return starts, _carried(masks, _0, apostrophes, _0, contraction_ends)
 
 
 @kernel_without_allocation
@@ -802,14 +805,65 @@ def _thirds(masks, before):
 
 
 @kernel_without_allocation
-def _borders_after_any(text, place, left, decided, masks, before, words, most_digits):
-    """Returns what `_borders_after_blanks` does; contractions are found in `_ANY_WORDS` alone.
+def _cut_at_breaks(spaces, breaks, before_space, decided, is_end, pre_tokenizer):
+    """Returns the bits at which tokens of white space begin, those that are decided, and if they end with one.
 
-    Line breaks are at the row's end, and numbers are one byte unless each is a token.
+    Args:
+        spaces: the bits of white space that is not in the token of others.
+        breaks: the line breaks among them.
+        before_space: whether the byte before the first is such white space.
+        decided: bits from the first on.
+        is_end: whether nothing follows the bits.
+        pre_tokenizer: the `PatternText`.
+
+    White space that has line breaks and goes on is decided up to where it begins; nothing is decided
+    if that is not after the first byte.
     """
+    starts = spaces & ~(spaces << _1 | before_space)
+    if breaks == _0:
+        return starts, decided, False
+    resumes = False
+    last = decided & ~(decided >> _1)
+    if last & spaces != _0:
+        start = starts & decided
+        while start & (start - _1) != _0:
+            start &= start - _1  # the last one
+        goes_on = last & spaces >> _1 != _0 or (is_end and not pre_tokenizer.ends_at_break)
+        if goes_on and breaks & decided & ~(max(start, _1) - _1) != _0:
+            decided, resumes = (start << _1) - _1 if start > _1 else _0, True
+    rest = spaces & ~breaks
+    after_breaks = rest & breaks << _1
+    if (rest + after_breaks) & breaks == _0:
+        return starts | after_breaks, decided, resumes
+    while after_breaks != _0:
+        after_break = after_breaks & (~after_breaks + _1)
+        after_breaks &= after_breaks - _1
+        if (rest + after_break) & ~rest & breaks == _0:
+            starts |= after_break
+    return starts, decided, resumes
+
+
+@kernel_without_allocation
+def _borders_after_any(text, place, left, decided, masks, before, pre_tokenizer):
+    """Returns what `_borders_after_blanks` does, and between them which bits are decided, and if they resume.
+
+    They may be fewer, or none. The next chunk begins at the last border if they resume. Contractions
+    are found in `_ANY_WORDS` alone. Numbers are one byte unless each is a token.
+    """
+    words, most_digits = pre_tokenizer.words, pre_tokenizer.most_digits
     after_letter = masks.letters << _1 | before.letter
     after_other = masks.others << _1 | before.other
-    after_space = masks.spaces << _1 | before.space
+    # Adding a bit carries through the line breaks from there on.
+    first_absorbed = masks.breaks & (after_other | before.absorbed)
+    absorbed = (masks.breaks + first_absorbed ^ masks.breaks) & masks.breaks
+    spaces, decided, resumes = _cut_at_breaks(
+        masks.spaces & ~absorbed, masks.breaks & ~absorbed, before.space, decided, left <= _CHUNK,
+        pre_tokenizer,
+    )  # fmt: skip
+    if words == _CASED_WORDS and absorbed != _0:
+        # Slashes are in the token too, and more line breaks after them.
+        if byte_range_mask(text, place, 0x2F, 0x2F) & absorbed << _1 != _0:
+            decided = _0
     nonspaces = masks.letters | masks.others
     if words != _PUNCTUATED_WORDS:  # there a text ends before a number
         nonspaces |= masks.numbers
@@ -828,10 +882,9 @@ def _borders_after_any(text, place, left, decided, masks, before, words, most_di
         joins |= (joins << _1 | before.joins) & masks.continued
     letters = masks.letters & ~after_letter & ~(joins << _1 | before.joins)
     thirds = _thirds(masks, before) if most_digits != _1 else masks.numbers & ~masks.continued
-    spaces = masks.spaces & ~after_space & ~(masks.breaks & after_other)
-    starts = letters | thirds | others | spaces | _last_spaces(masks, nonspaces)
-    starts |= contraction_ends
-    return starts, _carried(masks, joins, thirds, contraction_ends)
+    starts = letters | thirds | others | spaces | contraction_ends
+    starts |= _last_spaces(masks, nonspaces) & ~masks.breaks
+    return starts, decided, resumes, _carried(masks, absorbed, joins, thirds, contraction_ends)
 
 
 @kernel_without_allocation
@@ -844,10 +897,10 @@ def _borders_in_chunk(text, place, left, pre_tokenizer):
     decided = inside if left <= _CHUNK else (_1 << _STRIDE) - _1
     before = _nothing_before()
     masks = _class_masks(text, place, inside, before, pre_tokenizer.classes)
-    if _needs_one_by_one(masks, pre_tokenizer.most_digits, left, inside):
+    if _needs_one_by_one(masks, pre_tokenizer.most_digits):
         return _0, False
-    borders, _ = _borders_after_any(
-        text, place, left, decided, masks, before, _CASED_WORDS, pre_tokenizer.most_digits
+    borders, decided, _, _ = _borders_after_any(
+        text, place, left, decided, masks, before, pre_tokenizer
     )
     only_uppers = masks.uppers & ~masks.lowers & ~masks.continued
     words = only_uppers & (masks.lowers & ~masks.uppers) << _1
@@ -861,7 +914,7 @@ def _borders_in_chunk(text, place, left, pre_tokenizer):
             borders = borders & ~apostrophes | ends
             # The second of two contractions is a word, and capital letters may be in the first.
             unclear |= masks.apostrophes & ends | words & apostrophes << _2
-    if unclear != _0:
+    if unclear != _0 or decided == _0:
         return _0, False
     return borders & decided & ~_1, True
 

@@ -27,11 +27,15 @@ PIECES = [
     *'aé字Ω𝔞1½٣𝟙〇.(\0—，。𝄞\u0301 \t\r\n\x0b\x1c\x85\xa0\u2003\u3000€+カ・゙\ufeff',
     *("'s", "'Ll", '\r\n', '  ', 'ab'),
 ]
+SPACES = [' ', '    ', '\n', '\n    ', '\r\n', '\n\n', '\u3000', '\xa0']
 LINES = st.one_of(
     st.text(st.characters(exclude_categories=['Cs']), max_size=100),
     st.lists(st.sampled_from([*PIECES, *NAMED]), max_size=150).map(''.join),
     st.lists(st.sampled_from(PIECES), min_size=2, max_size=4).flatmap(
         lambda few: st.lists(st.sampled_from(few), max_size=250).map(''.join)
+    ),
+    st.lists(st.sampled_from(['to them', 'x.', '/', '字', '1', "it's"] + SPACES), max_size=80).map(
+        ''.join
     ),
 )
 PATTERNS = [name for name, pattern in DEFINITIONS.items() if pattern.rules is not None]
@@ -49,6 +53,8 @@ CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE0
 @example([' \n' * 40 + '  ', 'a\n \n ', '\n \n', ' ' * 70 + '\n '], 'llama3', b'', 1)
 @example(['\n' * 64, ' \n' * 40 + 'a', '!' + '\r\n' * 40, '½' * 70], 'cl100k', b'', 1)
 @example(["a'", "'"], 'cl100k', 'ſ'.encode(), 1)
+@example(['a\n  ' + 'b' * 35 + '\n    b', 'a' * 58 + '\n    b', 'a.\n/\n/a'], 'o200k', b'', 1)
+@example(['a' * 59 + each + 'b' for each in ('\n', '\n  ', ' \n ', '\n \n')], 'llama3', b'', 1)
 @example(["it'Sx it'lL's's ABc aBC", '字A字Ab aBé—É', 'a' * 70 + "B'sC" * 30], 'o200k', b'', 1)
 def test_tokens_are_those_of_the_plain_patterns(rows, pattern, between, room):
     assert scanned(laid_out(rows, between), pattern_pre_tokenizer(pattern), room) == [
