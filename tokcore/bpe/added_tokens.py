@@ -4,19 +4,18 @@ As `tokenizers` does, those that are not `normalized` are found in the original 
 others in the normalized text between them; always the leftmost, and the longest at one position.
 The pre-tokenizer splits each text between them by itself.
 
-A kernel finds added tokens by a trie of their bytes. Their properties are then applied to one match after
-another: a `single_word` must not touch letters, and a token with `lstrip` or `rstrip` takes the white space
-on that side with it.
+A kernel finds added tokens by a trie of their bytes. A token that is a `single_word` must not touch
+letters, and one with `lstrip` or `rstrip` takes the white space on that side with it.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-import operator
 import os
+import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,8 +23,9 @@ import numpy as np
 
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
 from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, EncodedSide, RowEncoder, side_of_rows
+from tokcore.encoding.kernels import Surround
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import with_margin
+from tokcore.kernels.bytes import READABLE, with_margin
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import CHUNK, at_least_mask, trailing_zeros
 from tokcore.text.expression_trees import compiled_expression
@@ -37,19 +37,23 @@ from tokcore.text.pre_tokenizer import (
     RowPart,
     ScannedTokens,
     TextRows,
-    readable_parts,
     scan_tokens,
 )
 from tokcore.text.rows import Side
-from tokcore.wordpiece.model import WORD_ROOT, double_array_trie, longest_piece
+from tokcore.text.unicode import CODE_POINTS, next_character, runs_of
+from tokcore.wordpiece.model import WORD_ROOT, DoubleArrayTrie, double_array_trie, longest_piece
 
 _WORD = r'[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]'
 _TEXT = -1
 
-_FIRST_ROOM = 1 << 10
+_IS_TEXT, _IS_WORD, _STRIPS_LEFT, _STRIPS_RIGHT = 1, 2, 4, 8
+"""Flags of tokens in the kernel; those that are text stay as they are, and hide others."""
 
-_FEW_MATCHES = 16
-"""Fewer take less time one by one."""
+_OF_WORDS, _WHITE = 1, 2
+"""Kinds of characters."""
+
+_MORE_PARTS = 256
+"""Room for parts besides two of each text."""
 
 _MOST_LEADS = 8
 """First bytes of tokens: up to so many are looked for in 64 bytes at once; with more, tokens are at each byte."""
@@ -58,6 +62,7 @@ _TOKENS_AT_ONCE = 1 << 14
 _SPACE = 0x20
 _CHUNK, _0, _1 = np.uint64(CHUNK), np.uint64(0), np.uint64(1)
 _FLAGS = ('single_word', 'lstrip', 'rstrip')
+_NO_KINDS = read_only(np.empty(0, np.uint8))
 
 Part = tuple[int, int, int]
 """(start, end, id) of an added token, or of the text between two, with the id -1."""
@@ -153,24 +158,11 @@ class _AddedTokenEncoder:
         self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
     ) -> np.ndarray:
         """See `RowEncoder.encode_text`."""
-        places = sum(find.places_in(text) for find in self._finders)
-        if places > _FEW_MATCHES:
+        if any(find.may_be_in(text) for find in self._finders):
             return self.encode_side(side_of_rows([text]), '', before, after).ids
-        if places:
-            return np.array([*before, *self._ids(text, self._finders), *after], np.int32)
-        return self._encoder.encode_text(self._prefixed(text), before, after)
-
-    def _prefixed(self, text: bytes) -> bytes:
-        has_one = not self._add_prefix_space or text[:1] in (b'', b' ')
-        return text if has_one else b' ' + text
-
-    def _ids(self, text: bytes, finders: Sequence[AddedTokenFinder]) -> list[int]:
-        if not finders:
-            return self._encoder.encode_text(self._prefixed(text)).tolist()
-        ids: list[int] = []
-        for start, end, id_ in finders[0].find(text):
-            ids += [id_] if id_ >= 0 else self._ids(text[start:end], finders[1:])
-        return ids
+        if self._add_prefix_space and text[:1] not in (b'', b' '):
+            text = b' ' + text
+        return self._encoder.encode_text(text, before, after)
 
 
 def with_space_before(side: Side) -> Side:
@@ -235,26 +227,22 @@ def join_parts(
         count: the number of rows.
         template: the ids before and after each row.
     """
-    sizes = np.diff(encoded.offsets) + (added >= 0)
-    before, after = (np.array(ids, np.int32) for ids in template)
-    row_sizes = np.bincount(rows, sizes, count).astype(np.int64) + len(before) + len(after)
-    offsets = np.zeros(count + 1, np.int64)
-    np.cumsum(row_sizes, out=offsets[1:])
-    ids = np.empty(offsets[-1], np.int32)
+    around = Surround.of(*template)
+    size = len(encoded.ids) + np.count_nonzero(added >= 0) + count * sum(map(len, around))
+    ids, offsets = np.empty(size, np.int32), np.zeros(count + 1, np.int64)
     _join(
-        encoded.ids, read_only(encoded.offsets), read_only(rows), read_only(added),
-        read_only(before), read_only(after), ids, offsets,
+        encoded.ids, read_only(encoded.offsets), read_only(rows), read_only(added), *around,
+        ids, offsets,
     )  # fmt: skip
     return EncodedSide(ids, offsets)
 
 
 @kernel_without_allocation
 def _join(part_ids, part_offsets, rows, added, before, after, ids, offsets):
-    """Writes the ids of rows, those before and after them included."""
-    part = _0
+    """Writes the ids of rows, those before and after them included, and their offsets."""
+    part = used = _0
     parts = np.uint64(len(rows))
     for row in range(len(offsets) - 1):
-        used = np.uint64(offsets[row])
         for k in range(len(before)):
             ids[used] = before[k]
             used += _1
@@ -271,6 +259,7 @@ def _join(part_ids, part_offsets, rows, added, before, after, ids, offsets):
         for k in range(len(after)):
             ids[used] = after[k]
             used += _1
+        offsets[row + 1] = np.int64(used)
 
 
 def row_encoder(
@@ -334,185 +323,112 @@ class AddedTokenFinder:
 
         As in `tokenizers`, special tokens that are not allowed stay text, but hide the tokens in them.
         """
-        self._is_text = np.array([token.special for token in tokens], bool)
-        self._is_text &= not allow_special_tokens
-        if self._is_text.all():
+        self._arguments = tokens, contents, allow_special_tokens
+        if not allow_special_tokens and all(token.special for token in tokens):
             tokens = ()
         numbers: dict[str, int] = {}
         for number, token in enumerate(tokens):
-            content = contents(token.content)
-            if content:
+            if content := contents(token.content):
                 numbers.setdefault(content, number)
-        self._tokens, self._contents, self._allow = tokens, contents, allow_special_tokens
-        self._ids = np.array([token.id for token in tokens], np.int64)
-        self._alters = np.array(
-            [token.single_word or token.lstrip or token.rstrip for token in tokens], bool
-        )
         encoded = sorted(content.encode('utf-8', 'surrogatepass') for content in numbers)
-        by_lead = itertools.groupby(encoded, key=operator.itemgetter(0))
-        self._beginnings = [os.path.commonprefix([*group]) or b'' for _, group in by_lead]
-        leads = [beginning[0] for beginning in self._beginnings]
-        self._leads = read_only(np.array(leads[: _MOST_LEADS + 1], np.uint64))
+        beginnings = [
+            re.escape(os.path.commonprefix([*group]))
+            for _, group in itertools.groupby(encoded, lambda content: content[:2])
+        ]
+        self._beginnings = re.compile(b'|'.join(beginnings))
         self._trie = double_array_trie(numbers.items(), '\0') if numbers else None
+        leads = sorted({content[0] for content in encoded})
+        self._leads = read_only(np.array(leads[: _MOST_LEADS + 1], np.uint64))
+        self._ids = read_only(np.array([token.id for token in tokens], np.int64))
+        flags = [_flags(token, allow_special_tokens) for token in tokens]
+        self._flags = read_only(np.array(flags, np.uint8))
+        self._kinds = _character_kinds() if any(flag & ~_IS_TEXT for flag in flags) else _NO_KINDS
 
     def __reduce__(self):
         # The arrays of a pickle are not read-only, and kernels would be compiled for them anew.
-        return AddedTokenFinder, (self._tokens, self._contents, self._allow)
+        return AddedTokenFinder, self._arguments
 
     def __bool__(self) -> bool:
         return self._trie is not None
 
-    def places_in(self, text: bytes) -> int:
-        """Returns in how many places of a text a token may begin, judged by the first bytes of tokens."""
-        return sum(map(text.count, self._beginnings))
+    def may_be_in(self, text: bytes) -> bool:
+        """Whether a token may be in a text, judged by how tokens begin."""
+        return bool(self) and self._beginnings.search(text) is not None
 
     def cut(self, parts: Parts) -> Parts:
-        """Returns the parts with their texts cut at added tokens."""
+        """Returns the parts with their texts cut at added tokens; itself if there are none."""
+        found = self._found(parts)
+        if found is None:
+            return parts
+        text, (starts, ends, _, ids, rows), is_first = found
+        return Parts(Side(text, read_only(starts), read_only(ends)), ids, rows, is_first)
+
+    def find(self, text: bytes) -> list[Part]:
+        """Returns the added tokens in a text and what lies between."""
+        found = self._found(Parts.whole(side_of_rows([text]))) if self.may_be_in(text) else None
+        if found is None:
+            return [(0, len(text), _TEXT)]
+        starts, _, stops, ids, _ = found[1].tolist()
+        return list(zip(starts, stops, ids, strict=True))
+
+    def _found(self, parts: Parts) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Returns a text, and of each part of it the columns of `_cut` and whether it begins a row."""
         if self._trie is None or not len(parts.texts):
-            return parts
-        texts = parts.texts
-        rows, starts, ends, numbers = self._matches(texts)
-        if not len(rows):
-            return parts
-        if len(rows) < _FEW_MATCHES or self._alters[numbers].any():
-            cut_rows, pieces = self._pieces_one_by_one(texts, rows, starts, ends, numbers)
-        else:
-            ids = self._ids[numbers]
-            cut_rows, pieces = np.unique(rows), _pieces_of_matches(texts, rows, starts, ends, ids)
-        return _merged(parts, cut_rows, pieces)
-
-    def find(self, text: bytes) -> list[tuple[int, int, int]]:
-        """Returns (start, end, id) of the added tokens in a text and what lies between, with the id -1."""
-        if self.places_in(text):
-            side = side_of_rows([text])
-            rows, *matches = self._matches(side)
-            if len(rows):
-                pieces = self._pieces_one_by_one(side, rows, *matches)[1]
-                return [(start, end, id_) for _, start, end, id_ in pieces.tolist()]
-        return [(0, len(text), _TEXT)]
-
-    def _matches(self, texts: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the text's number, the start, the end and the token's number of each match, as arrays."""
-        assert self._trie is not None
-        matches: list[tuple[np.ndarray, ...]] = []
-        done = 0
-        for rows in readable_parts(texts.text, texts.starts, texts.ends):
-            # Texts near the end are copied: matches there are shifted back.
-            shift = int(texts.starts[done]) - int(rows.starts[0]) if len(rows.starts) else 0
-            room = _FIRST_ROOM
-            while True:
-                out = np.empty((4, room), np.int64)
-                count = _find(*rows, self._leads, self._trie, *out)
-                if count <= room:
-                    break
-                room = count
-            out = out[:, :count]
-            out = out[:, ~self._is_text[out[3]]]
-            matches.append((out[0] + done, out[1] + shift, out[2] + shift, out[3]))
-            done += len(rows.starts)
-        return tuple(np.concatenate(column) for column in zip(*matches, strict=True))  # type: ignore[return-value]
-
-    def _pieces_one_by_one(
-        self,
-        texts: Side,
-        rows: np.ndarray,
-        starts: np.ndarray,
-        ends: np.ndarray,
-        numbers: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the rows with matches and their pieces, by the properties of the tokens."""
-        text = texts.text.tobytes()
-        matches = zip(*(column.tolist() for column in (rows, starts, ends, numbers)), strict=True)
-        pieces: list[tuple[int, int, int, int]] = []
-        for row, of_row in itertools.groupby(matches, operator.itemgetter(0)):
-            bounds = int(texts.starts[row]), int(texts.ends[row])
-            pieces += self._pieces(text, row, bounds, (match[1:] for match in of_row))
-        return np.unique(rows), np.array(pieces, np.int64).reshape(-1, 4)
-
-    def _pieces(
-        self,
-        text: bytes,
-        row: int,
-        bounds: tuple[int, int],
-        matches: Iterable[tuple[int, int, int]],
-    ) -> Iterator[tuple[int, int, int, int]]:
-        """Yields (row, start, end, id) of the parts of a text, as `tokenizers` has them."""
-        begin, last = bounds
-        done = begin
-        for start, end, number in matches:
-            token = self._tokens[number]
-            if token.single_word and (
-                _is_word(text[max(begin, start - 4) : start].decode('utf-8', 'replace')[-1:])
-                or _is_word(text[end : min(last, end + 4)].decode('utf-8', 'replace')[:1])
-            ):
-                continue
-            if token.lstrip:
-                before = text[begin:start].decode()
-                start = max(begin + len(before.rstrip(WHITE_SPACE).encode()), done)
-            if token.rstrip:
-                after = text[end:last].decode()
-                end += len(after.encode()) - len(after.lstrip(WHITE_SPACE).encode())
-            if done < start:
-                yield row, done, start, _TEXT
-            yield row, start, end, token.id
-            done = end
-        if done < last:
-            yield row, done, last, _TEXT
+            return None
+        text, starts, ends = parts.texts.arrays()
+        if ends.max() > len(text) - READABLE:
+            text = with_margin(text)
+        room = 2 * len(starts) + _MORE_PARTS
+        while True:
+            columns, is_first = np.empty((5, room), np.int64), np.empty(room, bool)
+            count, tokens = _cut(
+                np.ascontiguousarray(text), starts, ends, read_only(parts.ids),
+                read_only(parts.rows), read_only(parts.is_first), self._leads, *self._trie,
+                self._ids, self._flags, self._kinds, columns, is_first,
+            )  # fmt: skip
+            if count <= room:
+                return (text, columns[:, :count], is_first[:count]) if tokens else None
+            room = count
 
 
-def _pieces_of_matches(
-    texts: Side, rows: np.ndarray, starts: np.ndarray, ends: np.ndarray, ids: np.ndarray
-) -> np.ndarray:
-    """Returns (row, start, end, id) of the parts of texts with matches, which stay as they are."""
-    is_first = np.append(True, rows[1:] != rows[:-1])
-    is_last = np.append(is_first[1:], True)
-    begins = np.where(is_first, texts.starts[rows], np.append(0, ends[:-1]))
-    lasts = texts.ends[rows]
-    no_ids = np.full(len(rows), _TEXT)
-    # What is before each match, the match, and what is after the last one of a text.
-    columns = (
-        (rows, begins, starts, no_ids),
-        (rows, starts, ends, ids),
-        (rows, ends, lasts, no_ids),
-    )
-    pieces = np.stack([np.stack(column, axis=1) for column in columns], axis=1)
-    wanted = np.stack([begins < starts, starts < ends, is_last & (ends < lasts)], axis=1)
-    return pieces[wanted]
+def _flags(token: AddedToken, allow_special_tokens: bool) -> int:
+    named = {
+        _IS_TEXT: token.special and not allow_special_tokens,
+        _IS_WORD: token.single_word,
+        _STRIPS_LEFT: token.lstrip,
+        _STRIPS_RIGHT: token.rstrip,
+    }
+    return sum(flag for flag, is_set in named.items() if is_set)
 
 
-def _is_word(character: str) -> bool:
-    return bool(compiled_expression(_WORD).match(character))
-
-
-def _merged(parts: Parts, cut_rows: np.ndarray, pieces: np.ndarray) -> Parts:
-    """Returns the parts with those numbered `cut_rows` replaced by pieces (row, start, end, id)."""
-    stays = np.ones(len(parts.texts), bool)
-    stays[cut_rows] = False
-    kept = np.flatnonzero(stays)
-    numbers = np.concatenate([kept, pieces[:, 0]])
-    order = np.argsort(numbers, kind='stable')
-    starts = np.concatenate([parts.texts.starts[kept], pieces[:, 1]])[order]
-    ends = np.concatenate([parts.texts.ends[kept], pieces[:, 2]])[order]
-    ids = np.concatenate([parts.ids[kept], pieces[:, 3]])[order]
-    numbers = numbers[order]
-    is_first = parts.is_first[numbers] & (starts == parts.texts.starts[numbers])
-    ends = np.where(ids == _TEXT, ends, starts)
-    return Parts(
-        Side(parts.texts.text, read_only(starts), read_only(ends)),
-        ids,
-        parts.rows[numbers],
-        is_first,
-    )
+@functools.cache
+def _character_kinds() -> np.ndarray:
+    """Returns uint8[0x110000]: `_OF_WORDS` or `_WHITE` for characters next to a token, else 0."""
+    kinds = np.zeros(CODE_POINTS, np.uint8)
+    for first, end in runs_of(compiled_expression(f'{_WORD}+').pattern):
+        kinds[first:end] = _OF_WORDS
+    kinds[[*map(ord, WHITE_SPACE)]] = _WHITE
+    return read_only(kinds)
 
 
 @kernel_without_allocation
-def _find(text, starts, ends, leads, trie, rows, begins, stops, numbers):
-    """Fills in the matches in texts; returns how many there are, also beyond the room for them."""
-    count = 0
-    for row in range(len(starts)):
-        chunk, end = np.uint64(starts[row]), np.uint64(ends[row])
-        searched = chunk
-        while chunk < end:
+def _cut(
+    text, starts, ends, part_ids, part_rows, begins_row, leads, cells, numbers, ids, flags, kinds,
+    columns, is_first,
+):  # fmt: skip
+    """Cuts parts at added tokens; fills in is_first, and the columns start, end, stop, id and row.
+
+    A token has its own bounds as start and stop, and an empty text. Returns how many parts there are
+    now, also beyond the room for them, and how many of them are tokens that were found.
+    """
+    trie = DoubleArrayTrie(cells, numbers)
+    count = tokens = 0
+    for part in range(len(starts)):
+        begin, last = np.uint64(starts[part]), np.uint64(ends[part])
+        row, is_begin = part_rows[part], begins_row[part]
+        done = searched = chunk = begin
+        uncut = count
+        while chunk < last:
             bits = ~_0
             if len(leads) <= _MOST_LEADS:
                 bits = _0
@@ -520,20 +436,79 @@ def _find(text, starts, ends, leads, trie, rows, begins, stops, numbers):
                     bits |= at_least_mask(text, chunk, lead) & ~at_least_mask(
                         text, chunk, lead + _1
                     )
-            if end - chunk < _CHUNK:
-                bits &= (_1 << (end - chunk)) - _1
+            if last - chunk < _CHUNK:
+                bits &= (_1 << (last - chunk)) - _1
             while bits:
                 place = chunk + trailing_zeros(bits)
                 bits &= bits - _1
                 if place < searched:
                     continue
-                cell, stop = longest_piece(text, place, end, WORD_ROOT, trie)
+                cell, stop = longest_piece(text, place, last, WORD_ROOT, trie)
                 if stop == place:
                     continue
-                if count < len(rows):
-                    rows[count], numbers[count] = row, trie.ids[cell]
-                    begins[count], stops[count] = np.int64(place), np.int64(stop)
-                count += 1
                 searched = stop
+                number = np.uint64(numbers[cell])
+                flag = flags[number]
+                if flag:
+                    if flag & _IS_TEXT or (
+                        flag & _IS_WORD
+                        and (
+                            _size_before(text, begin, place, kinds, _OF_WORDS)
+                            or _size_behind(text, stop, last, kinds, _OF_WORDS)
+                        )
+                    ):
+                        continue
+                    size = _1
+                    while size and flag & _STRIPS_LEFT and place > done:
+                        size = _size_before(text, begin, place, kinds, _WHITE)
+                        place -= size
+                    place = max(place, done)
+                    size = _1
+                    while size and flag & _STRIPS_RIGHT:
+                        size = _size_behind(text, stop, last, kinds, _WHITE)
+                        stop += size
+                if done < place:
+                    first = is_begin and done == begin
+                    _put(columns, is_first, count, done, place, place, _TEXT, row, first)
+                    count += 1
+                first = is_begin and place == begin
+                _put(columns, is_first, count, place, place, stop, ids[number], row, first)
+                count += 1
+                tokens += 1
+                done = stop
             chunk += _CHUNK
-    return count
+        if done < last or count == uncut:
+            first = is_begin and done == begin
+            _put(columns, is_first, count, done, last, last, part_ids[part], row, first)
+            count += 1
+    return count, tokens
+
+
+@kernel_without_allocation
+def _put(columns, is_first, part, start, end, stop, id_, row, first):
+    """Writes a part of `_cut`, if there is room."""
+    if part < len(is_first):
+        columns[0, part], columns[1, part] = np.int64(start), np.int64(end)
+        columns[2, part], columns[3, part], columns[4, part] = np.int64(stop), id_, row
+        is_first[part] = first
+
+
+@kernel_without_allocation
+def _size_before(text, begin, end, kinds, kind):
+    """Returns the bytes of the last character of text[begin:end] if it is of a kind, else 0."""
+    place = end
+    while place > begin:
+        place -= _1
+        if text[place] & 0xC0 != 0x80:
+            return _size_behind(text, place, end, kinds, kind)
+    return _0
+
+
+@kernel_without_allocation
+def _size_behind(text, begin, end, kinds, kind):
+    """Returns the bytes of the first character of text[begin:end] if it is of a kind, else 0."""
+    if begin == end:
+        return _0
+    code, after = next_character(text, np.int64(begin))
+    after = np.uint64(after)
+    return after - begin if after <= end and kinds[code] == kind else _0

@@ -143,14 +143,13 @@ class RowEncoder:
         Raises:
             ValueError: with a sentence of the model, if it cannot spell a token.
         """
-        side = side.with_prefix(prefix)
-        if len(side) == 1:
-            start, end = side.starts.item(), side.ends.item()
+        side, surround = with_zeros_behind(side.with_prefix(prefix)), Surround.of(before, after)
+        if len(side):
+            start, end = int(side.starts.min()), int(side.ends.max())
             if end - start <= LONG_ROW_BYTES:
-                ids = self.encode_text(side.text[start:end].tobytes(), before, after)
-                return EncodedSide(ids, np.array([0, len(ids)], np.int64))
-        surround = Surround.of(before, after)
-        side = with_zeros_behind(side)
+                text, offsets = side.text[start:end].tobytes(), np.zeros(len(side) + 1, np.int64)
+                bounds = read_only(side.starts - start), read_only(side.ends - start)
+                return EncodedSide(self._encode_small(text, *bounds, surround, offsets), offsets)
         encoded = _GrowingSide(len(side.text), len(side), self._id_type(side, surround))
         for rows in readable_parts(side.text, side.starts, side.ends):
             first, size = 0, len(rows.starts)
@@ -168,9 +167,21 @@ class RowEncoder:
         if len(text) > LONG_ROW_BYTES:
             return self.encode_side(side_of_rows([text]), '', before, after).ids
         self._text_end[0] = len(text)
-        row = TextRows(np.frombuffer(text + _ZEROS, np.uint8), *self._text_bounds)
-        out = IdRows(np.empty(len(text) // 2 + 1, np.int32), 0, self._text_offsets)
-        ids, used = self._run(row, Surround.of(before, after), out, is_text=True)
+        around = Surround.of(before, after)
+        return self._encode_small(text, *self._text_bounds, around, self._text_offsets)
+
+    def _encode_small(
+        self,
+        text: bytes,
+        starts: np.ndarray,
+        ends: np.ndarray,
+        surround: Surround,
+        offsets: np.ndarray,
+    ) -> np.ndarray:
+        """Returns the ids of rows, and sets their offsets, without the steps that blocks need."""
+        rows = TextRows(np.frombuffer(text + _ZEROS, np.uint8), starts, ends)
+        out = IdRows(np.empty(len(text) // 2 + 1, np.int32), 0, offsets)
+        ids, used = self._run(rows, surround, out, is_small=True)
         return ids[:used]
 
     def _id_type(self, side: Side, surround: Surround) -> type[np.integer]:
@@ -191,22 +202,22 @@ class RowEncoder:
         out.rows += len(rows.starts)
 
     def _run(
-        self, rows: TextRows, surround: Surround, out: IdRows, is_text: bool = False
+        self, rows: TextRows, surround: Surround, out: IdRows, is_small: bool = False
     ) -> tuple[np.ndarray, int]:
         pre_tokenizer, text = self._pre_tokenizer.prepare(rows)
         arguments = (
             rows, surround, pre_tokenizer, self._state, self._cache,
             ScannedTokens(text, *self._token_bounds, out.offsets), self._work, out,
         )  # fmt: skip
-        encode = self._compiled_for_text(arguments) if is_text else encode_rows
+        encode = self._compiled_for_small(arguments) if is_small else encode_rows
         ids, used, start, end, failure = encode(*arguments)
         if failure:
             token = text[start:end].tobytes().decode('utf-8', 'surrogatepass')
             raise ValueError(self._model.describe_failure(token, failure))
         return ids, used
 
-    def _compiled_for_text(self, arguments: tuple) -> Callable:
-        state = arguments[2]  # the types of the others are the same for all texts
+    def _compiled_for_small(self, arguments: tuple) -> Callable:
+        state = arguments[2]  # the types of the others are the same for all small sides
         if state is not self._text_state:
             types = type_key(state)
             if types != self._text_types:

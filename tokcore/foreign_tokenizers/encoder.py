@@ -74,7 +74,7 @@ class PretrainedEncoder:
         self, text: bytes, before: Sequence[int] = (), after: Sequence[int] = ()
     ) -> np.ndarray:
         """See `RowEncoder.encode_text`."""
-        if self._leaves(text) and not any(find.places_in(text) for find in self._finders):
+        if self._leaves(text) and not any(find.may_be_in(text) for find in self._finders):
             return self._encoder.encode_text(text, before, after)
         return self.encode_side(side_of_rows([text]), '', before, after).ids
 

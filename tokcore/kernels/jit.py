@@ -130,7 +130,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
     is read-only, has another type than a new one.
     """
     view = array.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 

@@ -125,8 +125,8 @@ def readable_parts(text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> It
 
     Only rows near the end of the text are copied, to get these bytes.
     """
-    near_end = np.flatnonzero(ends > len(text) - READABLE)
-    first = int(near_end[0]) if len(near_end) else len(ends)
+    is_near_end = ends > len(text) - READABLE
+    first = int(is_near_end.argmax()) if is_near_end.any() else len(ends)
     if first:
         yield TextRows(
             read_only(np.ascontiguousarray(text)),

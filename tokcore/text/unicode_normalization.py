@@ -48,14 +48,14 @@ def normalize_rows(side: Side, form: NormalForm) -> Side:
     the text, so that starts no longer ascend.
     """
     bits = _quick_check_bits(form)
-    is_open = [np.empty(0, np.uint8)]
+    is_open, done = np.zeros(len(side), bool), 0
     for rows in readable_parts(side.text, side.starts, side.ends):
-        is_open.append(np.zeros(len(rows.starts), np.uint8))
-        _quick_check(rows, bits, is_open[-1])
-    unchecked = np.flatnonzero(np.concatenate(is_open))
-    if not len(unchecked):
+        size = len(rows.starts)
+        _quick_check(*rows, bits, is_open[done : done + size])
+        done += size
+    if not is_open.any():
         return side
-    side, others = _normalize_by_table(side, unchecked, form)
+    side, others = _normalize_by_table(side, np.flatnonzero(is_open), form)
     # A line feed combines with nothing, and nothing becomes one.
     return rewrite_rows(
         side, others, lambda lines: unicodedata.normalize(form, lines.decode()).encode()
@@ -148,13 +148,13 @@ def _replacements(form: NormalForm) -> Replacements:
 
 
 @kernel_without_allocation
-def _quick_check(rows, bits, is_open):
-    """Sets is_open[row] to 1 for `TextRows` with a code point of `bits`; uint8[rows], 0 before."""
-    for row in range(len(rows.starts)):
-        place, end = np.uint64(rows.starts[row]), np.uint64(rows.ends[row])
+def _quick_check(text, starts, ends, bits, is_open):
+    """Sets is_open[row], bool[rows], for `TextRows` with a code point of `bits`."""
+    for row in range(len(starts)):
+        place, end = np.uint64(starts[row]), np.uint64(ends[row])
         while place < end:
-            if _chunk_fails(rows.text, place, end - place, bits):
-                is_open[row] = 1
+            if _chunk_fails(text, place, end - place, bits):
+                is_open[row] = True
                 break
             place += _CHUNK
 

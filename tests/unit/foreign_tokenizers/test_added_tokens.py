@@ -63,4 +63,4 @@ def test_texts_are_cut_as_by_a_search(texts, contents, has_one_that_strips):
         expected = [[(text, 99 if id_ == number else id_) for text, id_ in row] for row in expected]
     assert found == expected
     for text, row in zip(data, found, strict=True):
-        assert finder.places_in(text) >= sum(id_ >= 0 for _, id_ in row)
+        assert finder.may_be_in(text) >= any(id_ >= 0 for _, id_ in row)
