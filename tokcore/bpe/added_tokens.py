@@ -332,7 +332,7 @@ class AddedTokenFinder:
                 numbers.setdefault(content, number)
         encoded = sorted(content.encode('utf-8', 'surrogatepass') for content in numbers)
         beginnings = [
-            re.escape(os.path.commonprefix([*group]))
+            re.escape(os.path.commonprefix([*group]) or b'')
             for _, group in itertools.groupby(encoded, lambda content: content[:2])
         ]
         self._beginnings = re.compile(b'|'.join(beginnings))
