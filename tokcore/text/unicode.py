@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import unicodedata
+from collections.abc import Callable
 
 import numpy as np
 
@@ -123,14 +124,26 @@ def check_unicode(version: str | None, what: str, here: str = 'this Python') -> 
 @functools.cache
 def category_table() -> np.ndarray:
     """Returns uint8[0x110000, 2]: the two letters of each code point's general category."""
-    path = None if CACHE_FOLDER is None else CACHE_FOLDER / f'categories-{UNICODE_VERSION}'
-    letters = None if path is None else read_cached(path)
-    if letters is None:  # to ask for each code point takes a seventh of a second
-        letters = ''.join(map(unicodedata.category, map(chr, range(CODE_POINTS)))).encode()
+    letters = cached_table(
+        'categories',
+        lambda: ''.join(map(unicodedata.category, map(chr, range(CODE_POINTS)))).encode(),
+    )
+    return read_only(np.frombuffer(letters, np.uint8).reshape(CODE_POINTS, 2))
+
+
+def cached_table(name: str, make: Callable[[], bytes]) -> bytes:
+    """Returns a table of all code points, by this Python's Unicode: to make one takes a third of a second.
+
+    It is read from the cache of kernels if it is there; a table of another content needs another name.
+    """
+    path = None if CACHE_FOLDER is None else CACHE_FOLDER / f'{name}-{UNICODE_VERSION}'
+    table = None if path is None else read_cached(path)
+    if table is None:
+        table = make()
         if path is not None:
             with contextlib.suppress(OSError):  # the disk is full
-                write_cached(path, letters)
-    return read_only(np.frombuffer(letters, np.uint8).reshape(CODE_POINTS, 2))
+                write_cached(path, table)
+    return table
 
 
 @functools.cache

@@ -24,6 +24,7 @@ from tokcore.text.rows import Side
 from tokcore.text.unicode import (
     CODE_POINTS,
     age_table,
+    cached_table,
     category_table,
     decode_word,
     ideograph_mask,
@@ -102,6 +103,11 @@ def _quick_check_bits(form: NormalForm) -> np.ndarray:
 
     A text without such code points is in the form.
     """
+    table = cached_table(f'quick-check-{form}', lambda: _failing_bits(form).tobytes())
+    return read_only(np.frombuffer(table, np.uint64))
+
+
+def _failing_bits(form: NormalForm) -> np.ndarray:
     fails = np.zeros(CODE_POINTS, np.uint8)
     fails[_JAMO] = 1
     for code in range(0x80, CODE_POINTS):
@@ -112,7 +118,7 @@ def _quick_check_bits(form: NormalForm) -> np.ndarray:
         # The second of two that compose this one. ('<…> ' marks compatibility mappings.)
         if parts and parts[0] != '<' and ' ' in parts:
             fails[int(parts.split()[1], 16)] = 1
-    return read_only(np.packbits(fails, bitorder='little').view(np.uint64))
+    return np.packbits(fails, bitorder='little').view(np.uint64)
 
 
 class Replacements(NamedTuple):
