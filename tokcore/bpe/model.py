@@ -57,7 +57,7 @@ _SHOWN = 60  # characters of a token that an error shows
 
 _NO_RANK = 1 << 62
 
-_MOST_MERGES_OF_CHARACTER = 3  # UTF-8 has at most four bytes of one
+_MOST_BYTES = 4  # of a character in UTF-8
 
 _Describe = Callable[[str, int], str]
 """Returns the error for a token, of which the symbol with this index has no id."""
@@ -228,54 +228,65 @@ def premerged_characters(
     """
     triples = np.asarray(merges, np.int64).reshape(-1, 3)
     size = 1 + max(int(triples.max(initial=0)), *symbols, 0)
-    ranks = _ranks_within(
-        triples, {symbols[byte] - 1 for utf8 in characters.values() for byte in utf8}, size
-    )
     lowest_as_left, lowest_as_right = np.full((2, size), _NO_RANK)
     # Later ones are written over by earlier ones.
     lowest_as_left[triples[::-1, 0]] = np.arange(len(triples))[::-1]
     lowest_as_right[triples[::-1, 1]] = np.arange(len(triples))[::-1]
+
+    codes, sizes = (
+        np.fromiter(column, np.int64) for column in (characters, map(len, characters.values()))
+    )
+    spelled = b''.join(utf8.ljust(_MOST_BYTES) for utf8 in characters.values())
+    parts = (
+        np.array(symbols, np.int64)[np.frombuffer(spelled, np.uint8)].reshape(-1, _MOST_BYTES) - 1
+    )
+    is_part = np.arange(_MOST_BYTES) < sizes.reshape(-1, 1)
+    have_symbols = ((parts >= 0) | ~is_part).all(axis=1)
+    parts = np.where(is_part, parts, -1)[have_symbols]
+    codes, sizes, numbers = codes[have_symbols], sizes[have_symbols], np.arange(len(parts))
+
+    pairs, ranks = _pairs_within(triples, parts, size)
+    highest, lowest_across = np.full((2, len(parts)), [[-1], [_NO_RANK]])
+    for _ in range(_MOST_BYTES):
+        across = lowest_as_right[parts[:, 0]], lowest_as_left[parts[numbers, sizes - 1]]
+        lowest_across = np.minimum(lowest_across, np.minimum(*across))
+        found = parts[:, :-1] * size + parts[:, 1:]
+        places = np.searchsorted(pairs, found)
+        are_merges = (pairs[places] == found) & (parts[:, 1:] >= 0)
+        found_ranks = np.where(are_merges, ranks[places], _NO_RANK)
+        first = found_ranks.argmin(axis=1)
+        lowest = found_ranks[numbers, first]
+        merged = np.flatnonzero(lowest < _NO_RANK)
+        first, lowest = first[merged], lowest[merged]
+        highest[merged] = np.maximum(highest[merged], lowest)
+        parts[merged, first] = triples[lowest, 2]
+        for place in range(1, _MOST_BYTES - 1):
+            behind = merged[first < place]
+            parts[behind, place] = parts[behind, place + 1]
+        parts[merged, -1] = -1
+        sizes[merged] -= 1
+    are_whole = (sizes == 1) & (lowest_across > highest)
     premerged = np.zeros(CODE_POINTS, np.int32)
-    for code, utf8 in characters.items():
-        parts = [symbols[byte] - 1 for byte in utf8]
-        highest = -1
-        lowest_across = _NO_RANK
-        while min(parts) >= 0:
-            lowest_across = min(
-                lowest_across, int(lowest_as_right[parts[0]]), int(lowest_as_left[parts[-1]])
-            )
-            candidates = [
-                (ranks[pair][0], position, ranks[pair][1])
-                for position, pair in enumerate(zip(parts, parts[1:], strict=False))
-                if pair in ranks
-            ]
-            if not candidates:
-                break
-            rank, position, merged = min(candidates)
-            highest = max(highest, rank)
-            parts[position : position + 2] = [merged]
-        if len(parts) == 1 and lowest_across > highest:
-            premerged[code] = parts[0] + 1
+    premerged[codes[are_whole]] = parts[are_whole, 0] + 1
     return read_only(premerged)
 
 
-def _ranks_within(
-    merges: np.ndarray, symbols: set[int], size: int
-) -> dict[tuple[int, int], tuple[int, int]]:
-    """Returns (rank, merged) by (left, right) of the merges that text of these symbols may need.
+def _pairs_within(
+    merges: np.ndarray, symbols: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns left * size + right, ascending, and the rank, of the merges that text of symbols may need.
 
-    The symbols are bytes of characters, which are one symbol after at most three merges.
+    The symbols are bytes of characters, which are one symbol after at most three merges. A last pair
+    is above all others.
     """
     may_be = np.zeros(size + 1, bool)
-    may_be[[*symbols]] = True  # -1, for a byte without a symbol, is the last
-    for _ in range(_MOST_MERGES_OF_CHARACTER):
+    may_be[symbols] = True  # -1, for no symbol, is the last
+    for _ in range(_MOST_BYTES - 1):
         are_within = may_be[merges[:, 0]] & may_be[merges[:, 1]]
         may_be[merges[are_within, 2]] = True
-    ranks = np.flatnonzero(are_within)
-    return {
-        (left, right): (rank, merged)
-        for rank, (left, right, merged) in zip(ranks.tolist(), merges[ranks].tolist(), strict=True)
-    }
+    ranks = np.flatnonzero(are_within)[::-1]
+    pairs, last = np.unique(merges[ranks, 0] * size + merges[ranks, 1], return_index=True)
+    return np.append(pairs, size * size), np.append(ranks[last], _NO_RANK)
 
 
 class LongestPieceModel:

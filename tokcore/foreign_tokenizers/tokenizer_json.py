@@ -403,7 +403,7 @@ def checked_suffix(model: Mapping[str, Any], vocabulary: BpeVocabulary, path: st
     odd = [name for name in ('fuse_unk', 'byte_fallback', 'ignore_merges') if getattr(rules, name)]
     if rules.unk_token is None:
         odd.append('no unk_token')
-    if any(rules.unk_token in pair for pair in vocabulary.merges if suffix):
+    if suffix and any(rules.unk_token in pair for pair in vocabulary.merges):
         odd.append('a merge of unk_token')
     if suffix and (odd or not isinstance(suffix, str)):
         what = ' and '.join([f'the suffix {suffix!r:.80}', *odd])
