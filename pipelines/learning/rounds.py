@@ -158,6 +158,7 @@ class SearchRounds:
         path = os.path.join(self.folder, _LEARNED_FILE)
         if not filesystem.exists(path):
             return None
+        self._write_description()  # a damaged one would keep the folder from being deleted
         with _content(path) as content:
             line, _, data = content.partition(b'\n')
             min_count, tried, reachable, smallest_size = json.loads(line)

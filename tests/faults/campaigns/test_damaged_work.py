@@ -1,4 +1,4 @@
-"""What a killed run left is damaged before the rerun: made anew, or told once and then made anew.
+"""What a killed run left is damaged before the rerun: made anew, or each told once and then made anew.
 
 As many as wanted: `FUZZ_CASES=100 pytest -m fuzz tests/faults/campaigns/test_damaged_work.py`.
 """
@@ -30,12 +30,14 @@ def test_a_rerun_over_damaged_work(lane, jobs, tmp_path, number):
         lane.send(signal.SIGKILL)
     lane.end()
     left = [path for path in work_files(folder) if path.is_file()]
-    for path in dice.sample(left, min(len(left), dice.choice([1, 1, 3]))):
+    damaged = dice.sample(left, min(len(left), dice.choice([1, 1, 3])))
+    for path in damaged:
         change_file(dice, path)
-    again = lane.run(job.command(folder, *cut), tmp_path)
-    assert again.status in (0, 2), again.stderr
-    assert again.status == 0 or len(again.complaints) == 1, again.stderr
-    assert_whole(folder, job.reference)
+    for _ in damaged:
+        again = lane.run(job.command(folder, *cut), tmp_path)
+        assert again.status in (0, 2), again.stderr
+        assert again.status == 0 or len(again.complaints) == 1, again.stderr
+        assert_whole(folder, job.reference)
     run(lane, job.command(folder, *cut), tmp_path)
     assert_finished(folder, job.reference)
     shutil.rmtree(folder)
