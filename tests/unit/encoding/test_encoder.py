@@ -41,6 +41,10 @@ row_texts = st.one_of(
 )
 
 
+MORE = ['the cat ' * 1_000] * (1 + LONG_ROW_BYTES // 8_000)
+"""Rows with which a block is no longer a small side."""
+
+
 def rows_of(encoded):
     assert encoded.ids.dtype == np.int32 and encoded.offsets.dtype == np.int64
     assert encoded.offsets[0] == 0 and encoded.offsets[-1] == len(encoded.ids)
@@ -54,16 +58,19 @@ def rows_of(encoded):
     cache_bytes=st.sampled_from([0, 2_000, 1 << 20]),
     before=st.lists(st.integers(0, 2**31 - 1), max_size=5),
     after=st.lists(st.integers(0, 2**31 - 1), max_size=5),
+    more=st.sampled_from([[], MORE]),
 )
-def test_each_row_has_the_ids_of_its_text(blocks, prefix, between, cache_bytes, before, after):
+def test_each_row_has_the_ids_of_its_text(
+    blocks, prefix, between, cache_bytes, before, after, more
+):
     encoder = ENCODER.row_encoder(cache_bytes)
-    for texts in blocks:  # the memo lives on from block to block
+    for drawn in blocks:  # the memo lives on from block to block
+        texts = drawn + more
         encoded = encoder.encode_side(
             side_of(texts, [between] * len(texts), between), prefix, before, after
         )
-        assert rows_of(encoded) == [
-            [*before, *ENCODER.encode(prefix + text), *after] for text in texts
-        ]
+        ids = {text: ENCODER.encode(prefix + text) for text in {*texts}}
+        assert rows_of(encoded) == [[*before, *ids[text], *after] for text in texts]
 
 
 # Around each of these lengths a token is another number of words, or has no place in the memo.
