@@ -5,7 +5,7 @@ others in the normalized text between them; always the leftmost, and the longest
 The pre-tokenizer splits each text between them by itself.
 
 A kernel finds added tokens by a trie of their bytes. A token that is a `single_word` must not touch
-letters, and one with `lstrip` or `rstrip` takes the white space on that side with it.
+characters of words, and one with `lstrip` or `rstrip` takes the white space on that side with it.
 """
 
 from __future__ import annotations
@@ -342,7 +342,9 @@ class AddedTokenFinder:
         self._ids = read_only(np.array([token.id for token in tokens], np.int64))
         flags = [_flags(token, allow_special_tokens) for token in tokens]
         self._flags = read_only(np.array(flags, np.uint8))
-        self._kinds = _character_kinds() if any(flag & ~_IS_TEXT for flag in flags) else _NO_KINDS
+        self._kinds = _NO_KINDS
+        if any(flag & ~_IS_TEXT for flag in flags):
+            self._kinds = _character_kinds(any(token.single_word for token in tokens))
 
     def __reduce__(self):
         # The arrays of a pickle are not read-only, and kernels would be compiled for them anew.
@@ -402,10 +404,10 @@ def _flags(token: AddedToken, allow_special_tokens: bool) -> int:
 
 
 @functools.cache
-def _character_kinds() -> np.ndarray:
-    """Returns uint8[0x110000]: `_OF_WORDS` or `_WHITE` for characters next to a token, else 0."""
+def _character_kinds(has_words: bool) -> np.ndarray:
+    """Returns uint8[0x110000]: `_WHITE`, or `_OF_WORDS` if these are wanted, else 0."""
     kinds = np.zeros(CODE_POINTS, np.uint8)
-    for first, end in runs_of(compiled_expression(f'{_WORD}+').pattern):
+    for first, end in runs_of(compiled_expression(f'{_WORD}+').pattern) if has_words else ():
         kinds[first:end] = _OF_WORDS
     kinds[[*map(ord, WHITE_SPACE)]] = _WHITE
     return read_only(kinds)
@@ -462,7 +464,8 @@ def _cut(
                     while size and flag & _STRIPS_LEFT and place > done:
                         size = _size_before(text, begin, place, kinds, _WHITE)
                         place -= size
-                    place = max(place, done)
+                    if flag & _STRIPS_LEFT:
+                        place = max(place, done)
                     size = _1
                     while size and flag & _STRIPS_RIGHT:
                         size = _size_behind(text, stop, last, kinds, _WHITE)

@@ -16,7 +16,7 @@ One call of `kernels.encode_rows` encodes the rows of a block, some thousand tok
 
 `encoder.RowEncoder` holds all of it for one thread. It takes rows of megabytes apart, whose
 long tokens the model gets by themselves (`Model.segment_long_token`). `encode_text` is for single texts,
-and keeps the arrays and the compiled code that it needs from one call to the next.
+and keeps the arrays that it needs from one call to the next, and the compiled code, which small sides share.
 
 A scheme's pre-tokenizer and model are classes with a state each, a `NamedTuple`; they register their
 kernels for its type: `scan_tokens`, `segment_tokens`, `larger_workspace`. `scheme.py` has the rest.

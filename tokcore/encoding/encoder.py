@@ -116,7 +116,7 @@ class RowEncoder:
         self._model = model
         self._state, self._work = read_only_state(model.state), model.workspace(TOKENS)
         self._cache = empty_cache(cache_bytes)
-        # The arrays of a single text, made once.
+        # The arrays of a single text, and the code for small sides, made once.
         self._text_end, self._text_offsets = np.zeros(1, np.int64), np.zeros(2, np.int64)
         self._text_bounds = read_only(np.zeros(1, np.int64)), read_only(self._text_end)
         self._text_state: NamedTuple | None = None

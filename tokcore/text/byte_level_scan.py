@@ -16,8 +16,8 @@ back. For runs of characters of one class, the alternatives of the patterns amou
     punctuated   as `any`, in ASCII without control characters; where there are numbers, each text
               between them is one that ends
 
-All but `blank` have line breaks that follow others in their token, and other white space is cut after its
-last line break.
+All but `blank` have line breaks that follow others in their token. Other white space is cut after its last
+line break, which begins no token; not at a text's end unless the pattern `ends_at_break`.
 
 Where this is not all (thirds of numbers of several bytes, capital letters after those without case, and so
 on), the alternatives of the pattern are tried one after another at each token. Of cased words a chunk
@@ -311,10 +311,10 @@ def scan_text(text, place, end, pre_tokenizer, tokens, ended, room):
             # The token at the first byte of a text, or of the rest of one, has begun already.
             ended = put_borders(borders & decided & ~first, place, tokens, ended)
             first = _0
-        if is_clear and resumes and wide == _0:
-            place, before, first = tokens.starts[ended], _nothing_before(), _1
-        elif is_clear and wide == _0:
+        if is_clear and wide == _0:
             place += size
+            if resumes:
+                place, before, first = tokens.starts[ended], _nothing_before(), _1
         else:
             stop = min(place + size + np.uint64(wide != _0), end)
             place, ended = _scan_one_by_one(text, stop, end, pre_tokenizer, tokens, ended)
@@ -806,18 +806,18 @@ def _thirds(masks, before):
 
 @kernel_without_allocation
 def _cut_at_breaks(spaces, breaks, before_space, decided, is_end, pre_tokenizer):
-    """Returns the bits at which tokens of white space begin, those that are decided, and if they end with one.
+    """Returns where white space begins, also after line breaks; the bits that are decided; and if one ends them.
 
     Args:
         spaces: the bits of white space that is not in the token of others.
         breaks: the line breaks among them.
         before_space: whether the byte before the first is such white space.
         decided: bits from the first on.
-        is_end: whether nothing follows the bits.
+        is_end: whether the text ends with the bits, if it is not punctuated.
         pre_tokenizer: the `PatternText`.
 
-    White space that has line breaks and goes on is decided up to where it begins; nothing is decided
-    if that is not after the first byte.
+    White space with line breaks that may be cut elsewhere, because of what follows, is decided up to
+    where it begins; nothing is decided if that is not after the first byte.
     """
     starts = spaces & ~(spaces << _1 | before_space)
     if breaks == _0:
@@ -838,7 +838,7 @@ def _cut_at_breaks(spaces, breaks, before_space, decided, is_end, pre_tokenizer)
     while after_breaks != _0:
         after_break = after_breaks & (~after_breaks + _1)
         after_breaks &= after_breaks - _1
-        if (rest + after_break) & ~rest & breaks == _0:
+        if (rest + after_break) & breaks == _0:
             starts |= after_break
     return starts, decided, resumes
 

@@ -132,7 +132,7 @@ def category_table() -> np.ndarray:
 
 
 def cached_table(name: str, make: Callable[[], bytes]) -> bytes:
-    """Returns a table of all code points, by this Python's Unicode: to make one takes a third of a second.
+    """Returns a table of all code points, by this Python's Unicode: to make one takes tenths of a second.
 
     It is read from the cache of kernels if it is there; a table of another content needs another name.
     """

@@ -103,11 +103,11 @@ def _quick_check_bits(form: NormalForm) -> np.ndarray:
 
     A text without such code points is in the form.
     """
-    table = cached_table(f'quick-check-{form}', lambda: _failing_bits(form).tobytes())
+    table = cached_table(f'quick-check-{form}', lambda: _failing_bits(form))
     return read_only(np.frombuffer(table, np.uint64))
 
 
-def _failing_bits(form: NormalForm) -> np.ndarray:
+def _failing_bits(form: NormalForm) -> bytes:
     fails = np.zeros(CODE_POINTS, np.uint8)
     fails[_JAMO] = 1
     for code in range(0x80, CODE_POINTS):
@@ -118,7 +118,7 @@ def _failing_bits(form: NormalForm) -> np.ndarray:
         # The second of two that compose this one. ('<…> ' marks compatibility mappings.)
         if parts and parts[0] != '<' and ' ' in parts:
             fails[int(parts.split()[1], 16)] = 1
-    return np.packbits(fails, bitorder='little').view(np.uint64)
+    return np.packbits(fails, bitorder='little').tobytes()
 
 
 class Replacements(NamedTuple):
@@ -155,7 +155,7 @@ def _replacements(form: NormalForm) -> Replacements:
 
 @kernel_without_allocation
 def _quick_check(text, starts, ends, bits, is_open):
-    """Sets is_open[row], bool[rows], for `TextRows` with a code point of `bits`."""
+    """Sets is_open[row], bool[rows], for rows with a code point of `bits`; the others as in `TextRows`."""
     for row in range(len(starts)):
         place, end = np.uint64(starts[row]), np.uint64(ends[row])
         while place < end:
