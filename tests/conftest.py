@@ -23,7 +23,7 @@ settings.register_profile('quick', deadline=None, max_examples=12, derandomize=T
 settings.register_profile('thorough', deadline=None, max_examples=200)
 settings.load_profile('quick')
 
-pytest.register_assert_rewrite('corpus_specification', 'dataset_files', 'jobs')
+pytest.register_assert_rewrite('corpus_specification', 'dataset_files', 'jobs', 'same_encodings')
 
 pytest_plugins = ['refusals']
 
