@@ -25,7 +25,6 @@ from pipelines.engines.progress import advance, set_total, track_work
 from pipelines.engines.work_reports import work_reports
 from pipelines.files import filesystem
 from pipelines.files.attempts import WorkFolder
-from pipelines.files.system_errors import telling
 from pipelines.jobs.job import EncodeOptions, Execution
 from pipelines.jobs.reading import (
     ReadPlan,
@@ -43,6 +42,7 @@ from pipelines.transforms.stats import (
     STATS,
     GatherToDriver,
     RejectionBudget,
+    SummedFile,
     WrittenFile,
     rejected_name,
 )
@@ -52,7 +52,6 @@ from tokcore.corpus.stats import BlockStats
 from tokcore.errors import InputError
 from tokcore.kernels.sorting import SortedRows
 from tokcore.process_end import expect_text, keep
-from tokcore.reading.checking import Sums
 from tokcore.reading.record_index import Addresses
 from tokcore.records.manifest import shard_name
 from tokcore.records.sorted_runs import (
@@ -314,7 +313,7 @@ class OrderedShardWriter:
         self._turn, self._failed = 0, math.inf
         self._changed = threading.Condition()
         self._stack = contextlib.ExitStack()
-        self._sums, self._examples = Sums(), 0
+        self._examples = 0
 
     @contextlib.contextmanager
     def part(self, place: int) -> Iterator[None]:
@@ -345,20 +344,16 @@ class OrderedShardWriter:
             self._changed.wait_for(lambda: self._turn == place or self._failed < place)
             if self._failed < place:
                 raise RuntimeError(f'part {self._failed} of {self._name} was not written')
-        path = os.path.join(self._folder, self._name)
         if place == 0:
-            self._stream = self._stack.enter_context(filesystem.create(path))
+            self._shard = self._stack.enter_context(SummedFile(self._folder, self._name))
             index = IndexFile(self._folder, self._name, merged.sizes.shape[1] - 1)
             self._index = self._stack.enter_context(index)
         for piece in pieces:
-            with telling(f'write {path}'):
-                self._stream.write(piece.data)
-            self._sums.add(piece)
+            self._shard.write(piece)
         self._examples += len(merged)
         self._index.add(Addresses(merged.lengths, merged.keys, merged.sizes))
         if place + 1 == self._parts:
-            sums = self._sums
-            shard = WrittenFile(self._name, sums.bytes, sums.crc32c, self._examples, sums.sha256)
+            shard = self._shard.written(self._examples)
             files = [shard, self._index.end(shard)]
             self._stack.close()
             return files

@@ -19,6 +19,7 @@ import apache_beam as beam
 import google_crc32c
 
 from pipelines.files import filesystem
+from pipelines.files.system_errors import telling
 from pipelines.options.job import RejectionLimit
 from tokcore.corpus.stats import BlockStats, RejectedLines
 from tokcore.errors import InputError
@@ -175,8 +176,9 @@ class SummedFile:
         self._created.__exit__(*error)
 
     def write(self, data: Any) -> None:
-        """Writes bytes, or an array of uint8."""
-        self._stream.write(memoryview(data))
+        """Writes bytes, or an array of uint8; raises InputError if it cannot."""
+        with telling(f'write {self._path}'):
+            self._stream.write(memoryview(data))
         self._sums.add(data)
 
     def written(

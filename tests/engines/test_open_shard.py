@@ -7,9 +7,11 @@ import threading
 import google_crc32c
 import numpy as np
 import pytest
+from jobs import files_up_to
 
 from pipelines.shuffle.merge_runs import OrderedShardWriter
 from pipelines.transforms.stats import WrittenFile
+from tokcore.errors import FullDiskError
 from tokcore.kernels.sorting import SortedRows
 from tokcore.reading.record_index import read_index
 from tokcore.reading.shards import ShardFile
@@ -19,7 +21,11 @@ PARTS = [bytes([place]) * (1 + place) for place in range(12)]
 
 def merged(place: int) -> SortedRows:
     """Part i has i + 1 records of a byte each."""
-    data = np.frombuffer(PARTS[place], np.uint8)
+    return rows_of_bytes(PARTS[place])
+
+
+def rows_of_bytes(records: bytes) -> SortedRows:
+    data = np.frombuffer(records, np.uint8)
     rows = np.arange(len(data))
     ones = np.ones(len(data), np.uint32)
     return SortedRows.of(rows.astype(np.uint64), data, rows, ones, np.stack([ones, ones], axis=1))
@@ -82,4 +88,14 @@ def test_a_part_that_fails_stops_those_after_it_and_no_other(tmp_path):
     assert len(files_in(tmp_path)) == 2
     with pytest.raises(OSError, match='no such run'), shard.part(1):
         raise OSError('no such run')
+    assert files_in(tmp_path) == []
+
+
+def test_an_index_that_cannot_be_written_is_told_with_its_name(tmp_path):
+    """As on a disk that is full when the shard has just found room."""
+    shard = OrderedShardWriter(str(tmp_path), 'shard', 1)
+    rows = rows_of_bytes(bytes(100_000))
+    complaint = rf'cannot write {tmp_path}/index/shard\S*: File too large'
+    with files_up_to(200_000), pytest.raises(FullDiskError, match=complaint), shard.part(0):
+        shard.write(0, rows)
     assert files_in(tmp_path) == []
