@@ -354,8 +354,6 @@ def compression_name(compression: Compression) -> str:
 _COMPRESSED_NAME = re.compile(r'\.(?:gz|bz2|xz|zst)$', re.IGNORECASE)
 _PAGE_NAME = re.compile(r'\.x?html?(?:\.(?:gz|bz2|xz|zst))?$', re.IGNORECASE)
 
-_COMMANDS: dict[Compression, str] = {True: 'gzip', BZIP2: 'bzip2', XZ: 'xz', ZSTD: 'zstd'}
-
 
 def printing(path: str, compression: Compression, inside: Inside | None = None) -> str:
     """Returns the shell's command that prints the text of a file.
@@ -363,7 +361,7 @@ def printing(path: str, compression: Compression, inside: Inside | None = None) 
     >>> printing('a b.gz', True)
     "gzip -dc 'a b.gz'"
     """
-    unpack = f'{_COMMANDS[compression]} -dc' if compression else ''
+    unpack = f'{compression_name(compression)} -dc' if compression else ''
     if inside is None:
         return f'{unpack or "cat"} {shlex.quote(path)}'
     member = path.removeprefix(f'{inside.path}!')
