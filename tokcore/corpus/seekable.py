@@ -141,8 +141,7 @@ def _zstd_frames(stream: BinaryIO, size: int) -> list[_TextPart] | None:
     """
     if size < _HEAD.size + _FOOT.size:
         return None
-    stream.seek(size - _FOOT.size)
-    frames, descriptor, magic = _FOOT.unpack(read_up_to(stream, _FOOT.size))
+    frames, descriptor, magic = _FOOT.unpack(_read(stream, size - _FOOT.size, size))
     entry_bytes = 12 if descriptor & _CHECKSUMS else 8
     content_bytes = frames * entry_bytes + _FOOT.size
     begin = size - _HEAD.size - content_bytes
@@ -153,8 +152,7 @@ def _zstd_frames(stream: BinaryIO, size: int) -> list[_TextPart] | None:
         or begin < 0
     ):
         return None
-    stream.seek(begin)
-    table = read_up_to(stream, size - begin)
+    table = _read(stream, begin, size)
     if _HEAD.unpack_from(table) != (_SKIPPABLE, content_bytes):
         return None
     parts, start = [], 0
