@@ -55,8 +55,8 @@ _TAG = re.compile(
     rb'<seg(?=[\s/>])[^>]*>|(?P<end></seg>)|(?P<document>(?i:<doc)(?=[\s>])[^>]*>)|(?i:</doc)(?=[\s>])'
 )
 _ID = r'\s{}\s*=\s*(?:"([^"]+)"|\'([^\']+)\'|([^\s"\'>]+))'
-_SEGMENT_ID, _DOCUMENT_ID, _OTHER_DOCUMENT_ID = (
-    re.compile(_ID.format(name).encode(), re.IGNORECASE) for name in ('id', 'docid', 'id')
+_PLAIN_ID, _DOCUMENT_ID = (
+    re.compile(_ID.format(name).encode(), re.IGNORECASE) for name in ('id', 'docid')
 )
 
 _MARKUP = re.compile(rb'<[^>]*>?')
@@ -329,7 +329,7 @@ def find_segments(
     def close(at: int, end: int, is_closed: bool) -> None:
         if opened is not None:
             bounds = (opened.end(), at)
-            found = _id_of(_SEGMENT_ID, opened[0])
+            found = _id_of(_PLAIN_ID, opened[0])
             segments.append(Segment(opened.start(), end, bounds, document, found, is_closed))
 
     for tag in _TAG.finditer(text):
@@ -341,8 +341,7 @@ def find_segments(
         opened = None
         if tag['document']:
             document = len(documents)
-            name = _id_of(_DOCUMENT_ID, tag[0])
-            documents.append(name or _id_of(_OTHER_DOCUMENT_ID, tag[0]))
+            documents.append(_id_of(_DOCUMENT_ID, tag[0]) or _id_of(_PLAIN_ID, tag[0]))
         elif tag[0].startswith(b'<seg'):
             opened = tag
         else:
