@@ -238,13 +238,13 @@ def _pair(
     documents, left_documents, _ = _match(source.documents(), target.documents())
     for side, alone in enumerate(left_documents):
         for document in alone:
-            why = f'is in {_named_document(document)}, which has no counterpart in the other file'
+            why = f'is in {_named(document)}, which has no counterpart in the other file'
             unmatched[side] += [(each, f'{_named(each)} {why}') for each in document.segments]
     for two in documents:
         matched, left, twice = _match(two[0].segments, two[1].segments)
         pairs += matched
         for side, document in enumerate(two):
-            where = f'of {_named_document(document)}'
+            where = f'of {_named(document)}'
             unmatched[side] += [
                 (segment, f'{_named(segment)} {where} {what}')
                 for segments, what in (
@@ -279,16 +279,11 @@ def _match(
     return pairs, left, [[each for each in side if each.id in repeated] for side in both]
 
 
-def _named(segment: Segment) -> str:
-    return 'a segment without an id' if segment.id is None else f'segment {_shown(segment.id)}'
-
-
-def _named_document(document: _Document) -> str:
-    return 'a document without an id' if document.id is None else f'document {_shown(document.id)}'
-
-
-def _shown(name: bytes) -> str:
-    return shown(name.decode('utf-8', 'replace'))
+def _named(each: Segment | _Document) -> str:
+    what = 'segment' if isinstance(each, Segment) else 'document'
+    if each.id is None:
+        return f'a {what} without an id'
+    return f'{what} {shown(each.id.decode("utf-8", "replace"))}'
 
 
 class Segment(NamedTuple):
