@@ -197,7 +197,10 @@ class _FileSegments:
         rejects = []
         start = mark_bytes(self._data, 0)
         for end, after in [*(segment[:2] for segment in self.segments), (len(self._data), 0)]:
-            between = _MARKUP.sub(lambda tag: _blanks(tag[0]), self._data[start:end])
+            # Blanks in place of tags, so that positions stay, but for their line feeds.
+            between = _MARKUP.sub(
+                lambda tag: re.sub(rb'[^\n]', b' ', tag[0]), self._data[start:end]
+            )
             for match in _LINE_WITH_TEXT.finditer(between):
                 bounds = (start + match.start(), start + match.end())
                 rejects.append(self._reject(OUTSIDE_SEGMENT, *bounds, bounds[0]))
@@ -217,11 +220,6 @@ class _FileSegments:
         if reason == INVALID_UTF8:
             position += find_damage(data) or 0
         return Reject(reason, self._side, offset, position, data, why=why, number=number)
-
-
-def _blanks(tag: bytes) -> bytes:
-    """Returns as many bytes as a tag has, blanks but for its line feeds."""
-    return re.sub(rb'[^\n]', b' ', tag)
 
 
 class _Document(NamedTuple):
