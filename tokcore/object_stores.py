@@ -138,12 +138,8 @@ def counted_requests() -> dict[str, int]:
 
 def requests_since(before: Mapping[str, int]) -> dict[str, int]:
     """Returns the requests since `counted_requests` gave `before`; kinds without any are left out."""
-    now = counted_requests()
-    return {
-        kind: now[kind] - before.get(kind, 0)
-        for kind in sorted(now)
-        if now[kind] > before.get(kind, 0)
-    }
+    since = collections.Counter(counted_requests()) - collections.Counter(before)
+    return dict(sorted(since.items()))
 
 
 class Bucket:
