@@ -17,9 +17,6 @@ from typing import Any
 from tokcore.errors import InputError
 from tokcore.options import Declared, Kind, declared, min_count_range, shown
 
-_WITH_COLONS = (min_count_range,)
-"""Kinds of options whose words are typed with colons between them."""
-
 
 def keyword_fields(kind: type, arguments: Mapping[str, object], call: str) -> dict[str, Any]:
     """Returns keyword arguments as fields of a dataclass of options.
@@ -127,7 +124,7 @@ def _single_value(kind: Any, value: Any, name: str) -> Any:
     if not is_sequence and (isinstance(value, bool) or not isinstance(value, (str, int, float))):
         raise _wrong_type(value, name, 'a word or a number')
     words = [str(word) for word in value] if is_sequence else [str(value)]
-    separator = ':' if kind in _WITH_COLONS else ','
+    separator = ':' if kind is min_count_range else ','
     if is_sequence and separator == ',' and any(',' in word for word in words):
         raise InputError(f'{name}: a comma separates words; leave it out of one')
     try:
