@@ -101,7 +101,7 @@ _UNDEFINED = object()
 _REJECTS = pa.struct(
     [
         ('reason', pa.string()),
-        ('text', pa.large_binary()),  # of the unit, or its beginning if it is too long
+        ('line', pa.large_binary()),  # of the unit, or its beginning if it is too long
         ('size', pa.int64()),  # of a unit that is too long, in bytes
         ('position', pa.int64()),  # of what is wrong
         ('number', pa.int64()),  # of the line there
@@ -151,7 +151,7 @@ class TmxReader(FormatReader):
                 column = column.fill_null('')
             sides.append(normalizer.apply(array_side(column.cast(pa.large_binary()))).side)
         rejected = {
-            row: _reject(starts[row].as_py(), rejects[row].as_py())
+            row: Reject(side=0, offset=starts[row].as_py(), **rejects[row].as_py())
             for row in np.flatnonzero(is_rejected).tolist()
         }
         line_starts = starts.to_numpy() - text.offset
@@ -180,13 +180,6 @@ class TmxReader(FormatReader):
             named[_MOST_NAMED:] = [f'{len(named) - _MOST_NAMED} more']
         found = f'the languages {", ".join(named)}' if named else 'no languages'
         return f'they have {found}; check the files and --languages'
-
-
-def _reject(start: int, reject: dict[str, Any]) -> Reject:
-    return Reject(
-        reject['reason'], 0, start, reject['position'], reject['text'], reject['size'],
-        reject['why'], reject['number'],
-    )  # fmt: skip
 
 
 def _fits(language: str, codes: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
@@ -602,7 +595,7 @@ class _UnitReader:
             is_long = end - start > self._max_line_bytes
             kept = min(end, start + BEGINNING_BYTES) if is_long else end
             reject = {
-                'text': self._long_beginning or self._window.slice(start, kept),
+                'line': self._long_beginning or self._window.slice(start, kept),
                 'size': end - start if is_long else None,
                 **vars(wrong),
             }
