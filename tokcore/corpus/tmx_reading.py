@@ -48,6 +48,7 @@ from tokcore.corpus.looks import wmt_xml_error
 from tokcore.corpus.stats import count_newlines, join_newlines
 from tokcore.errors import InputError
 from tokcore.options import shown
+from tokcore.text.normalizers import find_damage
 from tokcore.text.rows import Normalizer
 
 _ROOT = 'tmx'
@@ -400,7 +401,7 @@ class _UnitReader:
             hint = 'is the file whole? ' if code in _CUT_OFF else ''
             raise self._not_well_formed(what, position, hint)
         reason = UNDEFINED_ENTITY if code == _UNDECLARED else BROKEN_UNIT
-        if _is_damaged(window.slice(position, position + 4)):
+        if find_damage(window.slice(position, position + 4)) == 0:
             if self._decoder is None:
                 reason = INVALID_UTF8
             else:
@@ -642,12 +643,3 @@ class _UnitReader:
                 f'{self._path} has declarations in its document type, as of entities, and these are '
                 'not read; remove the part in [brackets]'
             )
-
-
-def _is_damaged(character: bytes) -> bool:
-    """Returns whether bytes do not begin with a character of UTF-8."""
-    try:
-        character.decode()
-    except UnicodeDecodeError as error:
-        return error.start == 0
-    return False
