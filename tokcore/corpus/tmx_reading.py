@@ -331,13 +331,13 @@ class _UnitReader:
                 f'{self._path} has a NUL among its first bytes: UTF-16 without its byte order mark, '
                 'or not XML; convert it to UTF-8'
             )
-        self._parser = self._new_parser(None if self._decoder is None else 'utf-8')
+        self._parser = self._new_parser()
         self._parser.XmlDeclHandler = self._check_declaration
         self._parser.StartDoctypeDeclHandler = self._check_document_type
         self._set_element_handlers()
 
-    def _new_parser(self, encoding: str | None) -> expat.XMLParserType:
-        parser = expat.ParserCreate(encoding)
+    def _new_parser(self) -> expat.XMLParserType:
+        parser = expat.ParserCreate(None if self._decoder is None else 'utf-8')
         parser.buffer_text = True
         # An entity without a definition is skipped then, with or without a document type.
         parser.UseForeignDTD(True)
@@ -435,7 +435,7 @@ class _UnitReader:
             self._add_unit(self._unit_start, end, (), broken)
         self._follows_broken = True
         tags = ''.join(f'<{name}>' for name in self._around).encode()
-        self._parser = self._new_parser(None if self._decoder is None else 'utf-8')
+        self._parser = self._new_parser()
         self._parser.Parse(self._declaration + tags, False)
         self._shift = end - len(self._declaration + tags)
         self._parsed = end
