@@ -321,7 +321,6 @@ class Sgm(Bitext):
 
     name = 'sgm'
     what = 'SGM, two aligned files of segments'
-    roles = ('source', 'target')
     endings = ('.sgm', '.sgml', '.xml')
     reader = 'tokcore.corpus.segment_lines:SgmReader'
     reasons = (OUTSIDE_SEGMENT, UNMATCHED_SEGMENT)
