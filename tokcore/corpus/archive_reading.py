@@ -18,7 +18,7 @@ import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import BinaryIO, TypeVar
 
-from tokcore.corpus.archives import PieceReader, is_zip, naming, open_zip_member, opened_zip
+from tokcore.corpus.archives import TextOfPieces, is_zip, naming, open_zip_member, opened_zip
 from tokcore.corpus.corpus import CorpusFile, MemberFile, OpenBinary
 from tokcore.corpus.looks import checked_text
 from tokcore.corpus.seekable import can_seek, text_from
@@ -274,8 +274,7 @@ class _Reader:
         # A member of a zip may be compressed: its text is bounded by the size of the archive.
         pieces = bounded(file, pieces, stored_bytes=file.archive.size)
         if file.compressed:
-            stream = io.BufferedReader(PieceReader(pieces), PIECE_BYTES)
-            pieces = bounded(file, unpacked_stream(file, stream))
+            pieces = bounded(file, unpacked_stream(file, TextOfPieces(pieces)))
         return pieces
 
     def close(self) -> None:
@@ -459,7 +458,7 @@ class _OpenZip:
 
 def _with_zeros(file: MemberFile, pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yields the bytes of a sparse file, from those of its extents."""
-    stream = io.BufferedReader(PieceReader(pieces), PIECE_BYTES)
+    text = TextOfPieces(pieces)
     position = 0
     for offset, size in [*file.extents, (file.size, 0)]:
         while position < offset:
@@ -467,7 +466,7 @@ def _with_zeros(file: MemberFile, pieces: Iterator[bytes]) -> Iterator[bytes]:
             position += len(zeros)
             yield zeros
         while position < offset + size:
-            piece = read_up_to(stream, min(PIECE_BYTES, offset + size - position))
+            piece = text.read(min(PIECE_BYTES, offset + size - position))
             if not piece:
                 raise InputError(f'{file.path} has fewer bytes than its header says; get it again')
             position += len(piece)

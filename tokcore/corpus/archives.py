@@ -265,7 +265,7 @@ def _tar_entries(
     part_starts: Sequence[int],
     looks: Looks,
 ) -> Iterator[Entry]:
-    text = _TextOfTar(pieces)
+    text = TextOfPieces(pieces)
     with naming(archive), contextlib.ExitStack() as stack:
         with text.at_most(_MOST_HEADER_BYTES):
             file: Any = text  # it has all of a file that is needed
@@ -321,7 +321,7 @@ def _plain_file(header: bytes) -> tuple[str, int] | None:
     return name, int(header[124:135], 8)
 
 
-class _TextOfTar:
+class TextOfPieces:
     """Pieces of a text as a file that goes forward only; what is passed over is not copied."""
 
     def __init__(self, pieces: Iterator[bytes]):
@@ -346,7 +346,7 @@ class _TextOfTar:
             self._piece, self._used = next(self._pieces, b''), 0
         return self._piece[self._used : self._used + size]
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int, /) -> bytes:
         """Returns the next bytes; fewer than `size` only at the end."""
         parts = []
         while size and (passed := self._pass(size)):
@@ -420,22 +420,3 @@ def _check_ends(stream: BinaryIO, opened: zipfile.ZipFile, size: int) -> None:
         raise zipfile.BadZipFile('something follows its end')
     if min((info.header_offset for info in opened.infolist()), default=0) > 0:
         raise zipfile.BadZipFile('something precedes its first file')
-
-
-class PieceReader(io.RawIOBase):
-    """Reads pieces of bytes, none of them empty, as a file."""
-
-    def __init__(self, pieces: Iterator[bytes]):
-        self._pieces = pieces
-        self._left = memoryview(b'')
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        if not self._left:
-            self._left = memoryview(next(self._pieces, b''))
-        size = min(len(self._left), len(buffer))
-        buffer[:size] = self._left[:size]
-        self._left = self._left[size:]
-        return size

@@ -286,7 +286,7 @@ class _PartStream:
         self._left = part.end - part.start
         stream.seek(part.start)
 
-    def read(self, size: int = -1, /) -> bytes:
+    def read(self, size: int, /) -> bytes:
         if self._before:
             data, self._before = self._before[:size], self._before[size:]
         elif self._left:

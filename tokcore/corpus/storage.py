@@ -78,7 +78,7 @@ unpacks to a thousand times its size."""
 class Readable(Protocol):
     """The part of a binary file that decompression needs."""
 
-    def read(self, size: int = -1, /) -> bytes: ...
+    def read(self, size: int, /) -> bytes: ...
 
 
 def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Generator[bytes, None, None]:
