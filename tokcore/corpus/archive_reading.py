@@ -26,6 +26,7 @@ from tokcore.corpus.storage import (
     PIECE_BYTES,
     bounded,
     open_stored,
+    read_pieces,
     read_up_to,
     unpacked_pieces,
     unpacked_stream,
@@ -238,7 +239,7 @@ class _Reader:
         self._tar: _OpenTar | None = None
         self._zip: _OpenZip | None = None
         self._spool: BinaryIO | None = None  # a file of members that are needed later
-        self._spooled: dict[MemberFile, tuple[int, int]] = {}  # (offset, size) in `_spool`
+        self._spooled: dict[MemberFile, tuple[int, int]] = {}  # (start, end) in `_spool`
         self._latest: tuple[MemberFile, bytes] | None = None  # the latest member, its first piece
         self.is_busy = False  # from the call of `text` to the end of the member
 
@@ -290,8 +291,8 @@ class _Reader:
                 pieces: Iterator[bytes] = itertools.chain(
                     [first], self._tar.pieces(file, len(first))
                 )
-            elif self._spooled and file in self._spooled:
-                pieces = self._spooled_pieces(*self._spooled.pop(file))
+            elif self._spool is not None and file in self._spooled:
+                pieces = read_pieces(self._spool, file, *self._spooled.pop(file))
             elif is_zip(file.archive):
                 pieces = self._zip_pieces(file)
             else:
@@ -351,17 +352,11 @@ class _Reader:
         if self._spool is None:
             self._spool = tempfile.TemporaryFile()
         tar.skip_to(file.start)
-        offset = end = self._spool.seek(0, io.SEEK_END)
+        start = end = self._spool.seek(0, io.SEEK_END)
         for piece in tar.pieces(file, 0):
             self._spool.write(piece)
             end += len(piece)
-        self._spooled[file] = (offset, end - offset)
-
-    def _spooled_pieces(self, offset: int, size: int) -> Iterator[bytes]:
-        assert self._spool is not None
-        for start in range(offset, offset + size, PIECE_BYTES):
-            self._spool.seek(start)
-            yield read_up_to(self._spool, min(PIECE_BYTES, offset + size - start))
+        self._spooled[file] = (start, end)
 
 
 class _OpenTar:
