@@ -202,32 +202,14 @@ def _check_whole_lines(
 
 
 def _with_numbers(declared: Tsv, file: CorpusFile, open_binary: OpenBinary) -> Tsv:
-    """Returns the format of one file, with numbers for the columns that were chosen by name."""
-    numbers = _column_numbers(file, open_binary, declared.all_columns, declared.is_quoted)
-    texts = len(declared.columns)
-    extra = [
-        f'{number}={field.name}:{field.kind}'
-        for number, field in zip(numbers[texts:], declared.extra_fields, strict=True)
-    ]
-    if declared.label is None:
-        return dataclasses.replace(declared, columns=numbers[:texts], keep=tuple(extra))
-    label = f'{numbers[texts]}:{declared.extra_fields[0].kind}'
-    return dataclasses.replace(
-        declared, columns=numbers[:texts], keep=tuple(extra[1:]), label=label
-    )
-
-
-def _column_numbers(
-    file: CorpusFile, open_binary: OpenBinary, columns: Sequence[int | str], is_quoted: bool
-) -> tuple[int, ...]:
-    """Returns the numbers of columns, some of which are chosen by name.
+    """Returns the format of one file, with numbers for the columns that were chosen by name.
 
     Raises:
         InputError: the file cannot be read, or its header lacks a name or has it twice.
     """
-    names = _header(file, open_binary, is_quoted)
+    names = _header(file, open_binary, declared.is_quoted)
     numbers = []
-    for column in columns:
+    for column in declared.all_columns:
         if isinstance(column, str) and names.count(column) != 1:
             problem = 'no column' if column not in names else 'several columns'
             raise InputError(
@@ -235,7 +217,17 @@ def _column_numbers(
                 f'{", ".join(names[:50])}; choose others with --columns'
             )
         numbers.append(names.index(column) if isinstance(column, str) else column)
-    return tuple(numbers)
+    texts, label = len(declared.columns), declared.label
+    extra = [
+        f'{number}={field.name}:{field.kind}'
+        for number, field in zip(numbers[texts:], declared.extra_fields, strict=True)
+    ]
+    if label is not None:
+        label = f'{numbers[texts]}:{declared.extra_fields[0].kind}'
+        del extra[0]
+    return dataclasses.replace(
+        declared, columns=tuple(numbers[:texts]), keep=tuple(extra), label=label
+    )
 
 
 def _header(file: CorpusFile, open_binary: OpenBinary, is_quoted: bool) -> list[str]:
