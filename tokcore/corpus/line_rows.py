@@ -77,10 +77,6 @@ class BlockLines:
     def starts(self) -> np.ndarray:
         return self.bounds[:-1]
 
-    @property
-    def text(self) -> np.ndarray:
-        return np.frombuffer(self.data, np.uint8)
-
     def side(self) -> Side:
         """Returns the text of the lines as rows; those that are too long are empty."""
         starts, ends = self.starts, self.text_ends
@@ -90,7 +86,7 @@ class BlockLines:
             ends = ends.copy()
             too_long = list(self.too_long)
             ends[too_long] = starts[too_long]
-        return Side(self.text, starts, ends)
+        return Side(np.frombuffer(self.data, np.uint8), starts, ends)
 
     def reject(self, line: int, reason: str, side: int, damage: int | None = None) -> Reject:
         """Returns the reject of a line; `damage` is the position in `data` where its UTF-8 breaks."""
