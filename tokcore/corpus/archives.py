@@ -145,9 +145,8 @@ def archive_file(path: str, name: str, size: int, seen: Look) -> CorpusFile | No
     """
     compression, content = seen.compression, seen.content
     if content is None:
-        promised = archive_by_name(path)
-        compression = ZIP if promised == ZIP_ARCHIVE else compression
-        content = promised
+        content = archive_by_name(path)
+        compression = ZIP if content == ZIP_ARCHIVE else compression
     if compression == ZIP or content == TAR:
         return CorpusFile(path, name, size, compression)
     return None
