@@ -381,9 +381,7 @@ def work_path(text: str) -> str:
 def vocabulary_path(text: str) -> str:
     """A path to write a vocabulary to, which is not the name of a manifest."""
     name = output_path(text).rstrip('/').rpartition('/')[2]
-    if name in ('tokbeam.json', 'tokbeam.run.json') or name.endswith(
-        ('.tokbeam.json', '.tokbeam.run.json')
-    ):
+    if f'.{name}'.endswith(('.tokbeam.json', '.tokbeam.run.json')):
         raise argparse.ArgumentTypeError(f'{shown(text)} is the name of a manifest; give another')
     return text
 
