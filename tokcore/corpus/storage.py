@@ -298,9 +298,8 @@ def unpacked_stream(file: CorpusFile, stream: Readable, begin: int = 0) -> Itera
                 f'{file.path} has something else than {name} data at byte {position}, after its last '
                 'stream; remove what was appended, or get the file again'
             )
-        decompressor, start = make(), position
         position, pending, has_text = yield from _one_stream(
-            file, stream, decompressor, failures, start, pending
+            file, stream, make(), failures, position, pending
         )
         streams += 1
         empty = 0 if has_text else empty + 1
