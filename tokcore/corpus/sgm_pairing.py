@@ -151,7 +151,8 @@ class _FileSegments:
         self._side, self._data = side, data
         self.segments, self.document_ids, _ = find_segments(data)
         self._newlines = np.flatnonzero(np.frombuffer(data, np.uint8) == ord('\n'))
-        lines = self._lines_of([segment.start for segment in self.segments])
+        starts = np.array([segment.start for segment in self.segments], np.int64)
+        lines = np.searchsorted(self._newlines, starts)
         is_first = np.ones(len(lines), bool)
         is_first[1:] = lines[1:] != lines[:-1]
         self._of_lines = {
@@ -207,11 +208,8 @@ class _FileSegments:
             start = after
         return rejects
 
-    def _lines_of(self, positions: Sequence[int]) -> np.ndarray:
-        return np.searchsorted(self._newlines, np.array(positions, np.int64))
-
     def _reject(self, reason: str, start: int, end: int, offset: int, why: str = '') -> Reject:
-        number = int(self._lines_of([start])[0]) + 1
+        number = int(np.searchsorted(self._newlines, start)) + 1
         if reason == TOO_LONG:
             beginning = self._data[start : min(end, start + BEGINNING_BYTES)]
             return Reject(reason, self._side, offset, start, beginning, end - start, number=number)
