@@ -131,7 +131,8 @@ class BitextReader(FormatReader):
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
-        if any(file.is_stream for file in item.files):
+        # A range whose lines were not counted is that of a whole file, for its first block.
+        if item.ranges[0].lines is None or any(file.is_stream for file in item.files):
             for pair in _stream_pairs(item, open_binary, block_bytes, max_line_bytes):
                 yield line_block(item, max_line_bytes, pair)
             return
@@ -140,19 +141,6 @@ class BitextReader(FormatReader):
             for side, text_range in enumerate(item.ranges)
         )
         yield line_block(item, max_line_bytes, tuple(sides))
-
-    def first_block(
-        self,
-        split: Split,
-        file_index: int,
-        open_binary: OpenBinary,
-        block_bytes: int,
-        max_line_bytes: int,
-    ) -> Block | None:
-        ranges = tuple(TextRange(file, 0, file.size) for file in split.files_at(file_index))
-        item = WorkItem(split.name, split.format, file_index, ranges)
-        first = next(_stream_pairs(item, open_binary, block_bytes, max_line_bytes), None)
-        return None if first is None else line_block(item, max_line_bytes, first)
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         if block.long_lines:
