@@ -190,10 +190,9 @@ def compile_kernels(scheme: Scheme) -> None:
 def compile_counting(scheme: Scheme) -> None:
     """Counts a few lines of every format with a scheme."""
     TableMerger().add(TokenTable.from_items((str(number), 1) for number in range(_MANY_TOKENS)))
-    splits = _splits()
-    for block in _blocks(splits):
+    for block, split in _blocks():
         counter = BlockCounter(((0,),), scheme.counting_normalizer, scheme.pre_tokenizer)
-        counter.add(block, splits)
+        counter.add(block, (split,))
         [counted] = counter.finish()
         merger = TableMerger()
         for _, table in partition_table(counted, 2):
@@ -216,17 +215,17 @@ def compile_learning(scheme: Scheme) -> None:
 
 def compile_encoding(scheme: Scheme) -> None:
     """Turns a few lines of every format into ids of a scheme."""
-    splits, feature = _splits(), _feature(scheme)
-    for block in _blocks(splits):
-        rows = select_rows(block, splits, scheme.normalizer)
+    feature = _feature(scheme)
+    for block, split in _blocks():
+        rows = select_rows(block, (split,), scheme.normalizer)
         feature.tally(rows, feature.encode(rows, feature.feature.prefix))
 
 
 def compile_records(_scheme: Scheme) -> None:
     """Makes records of a few lines of every format and shuffles them; with ids of any scheme, so bytes."""
-    splits, scheme = _splits(), find_scheme('byte')
-    for block in _blocks(splits):
-        rows = encode_block(block, (_feature(scheme),), 0, splits, scheme.normalizer).rows
+    scheme = find_scheme('byte')
+    for block, split in _blocks():
+        rows = encode_block(block, (_feature(scheme),), 0, (split,), scheme.normalizer).rows
         lengths = rows.lengths.astype(np.uint32)
         starts = row_offsets(lengths)[:-1]
         SortedRows.of(rows.keys, rows.records, starts, lengths, rows.sizes).records()
@@ -250,20 +249,16 @@ def compile_characters(scheme: Scheme) -> None:
     TokenAccumulator().add_rows(text, np.array([0]), np.array([len(_TEXT)]), runs)
 
 
-def _splits() -> tuple[Split, ...]:
-    """A split of each format, with the same text."""
-    file = CorpusFile('warm-up', 'warm-up', len(_TEXT), compressed=False)
-    formats = [kind() for kind in all_formats() if kind.takes_any_text]
-    return tuple(
-        Split(corpus_format.name, corpus_format, ((file,) * len(corpus_format.roles),))
-        for corpus_format in formats
-    )
-
-
-def _blocks(splits: Sequence[Split]) -> Iterator[Block]:
-    for split in splits:
-        texts = tuple(BlockText(0, _TEXT) for _ in split.format.roles)
-        yield Block(split.name, split.format, 0, texts)
+def _blocks() -> Iterator[tuple[Block, Split]]:
+    """Yields a block of each format, with the same text, and the split that it is of."""
+    file, text = CorpusFile('warm-up', 'warm-up', len(_TEXT), False), BlockText(0, _TEXT)
+    for kind in all_formats():
+        if kind.takes_any_text:
+            corpus_format, sides = kind(), len(kind.roles)
+            yield (
+                Block(kind.name, corpus_format, 0, (text,) * sides),
+                Split(kind.name, corpus_format, ((file,) * sides,)),
+            )
 
 
 PARTS: dict[str, Callable[[Scheme], None]] = {
