@@ -244,8 +244,6 @@ def _schema(fields: FieldsToRead) -> pa.Schema | None:
 
 def _column(table: pa.Table, path: FieldPath, kind: pa.DataType) -> pa.Array:
     column = table.column(path[0]).combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks)
     for name in path[1:]:
         column = pa.compute.struct_field(column, [name])
     return column.cast(_stored(kind))

@@ -164,7 +164,7 @@ class ParquetReader(FormatReader):
         [text] = block.texts
         first_row, columns_read = text.offset, self.format.fields_to_read
         table = pa.ipc.open_stream(text.data).read_all()
-        columns = [_concatenated(column) for column in table.columns]
+        columns = [column.combine_chunks() for column in table.columns]
         arrays = [column.cast(pa.large_binary()) for column in columns[: len(columns_read.texts)]]
         extra_arrays = [
             column.cast(pa.large_binary()) if field.labels or field.kind == BYTES else column
@@ -445,7 +445,3 @@ def _nulls(array: pa.Array) -> list[int]:
     if not array.null_count:
         return []
     return np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)).tolist()
-
-
-def _concatenated(column: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays(column.chunks) if column.chunks else pa.array([], column.type)
