@@ -133,10 +133,7 @@ class ParquetReader(FormatReader):
             if read or row != last:
                 if row != last:
                     raise InputError(f'{file.path} has {row} rows where its footer says {last}')
-                schema = parquet.schema_arrow
-                none = pa.RecordBatch.from_arrays(
-                    [pa.array([], column.type) for column in schema], schema=schema
-                )
+                none = pa.RecordBatch.from_pylist([], parquet.schema_arrow)
                 empty = pa.Table.from_batches([_select_columns(none, columns_read.paths)])
                 yield _block(item, row, empty, max_line_bytes, read)
 
