@@ -86,9 +86,9 @@ class JsonLinesReader(LineReader):
             elif parsed is not None:
                 lines.append(line)
                 values.append(parsed)
-        if lines:
+        if lines or not parts:
             parts.append(_of_values(lines, values, fields))
-        joined = _joined(parts, fields)
+        joined = _joined(parts)
 
         def reject(line: int, reason: str, damage: int = 0) -> Reject:
             start, end = int(starts[line]), int(ends[line])
@@ -185,12 +185,10 @@ def _parsed(lines: Side, schema: pa.Schema, fields: FieldsToRead) -> list[pa.Arr
     return [_column(table, *each) for each in zip(fields.paths, _types(fields), strict=True)]
 
 
-def _joined(parts: Sequence[_ParsedLines], fields: FieldsToRead) -> _ParsedLines:
-    """Returns all parts as one, in the order of lines."""
+def _joined(parts: Sequence[_ParsedLines]) -> _ParsedLines:
+    """Returns one or more parts as one, in the order of lines."""
     if len(parts) == 1:
         return parts[0]
-    if not parts:
-        return _of_values([], [], fields)
     lines = np.concatenate([part.lines for part in parts])
     columns = zip(*(part.arrays for part in parts), strict=True)
     arrays = [pa.concat_arrays(column) for column in columns]
