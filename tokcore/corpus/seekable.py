@@ -20,7 +20,7 @@ from tokcore.corpus.corpus import CorpusFile, MemberFile, OpenBinary
 from tokcore.corpus.looks import checked_text
 from tokcore.corpus.storage import (
     PIECE_BYTES,
-    is_bomb,
+    exceeded_limit,
     open_stored,
     read_up_to,
     unpacked_stream,
@@ -66,7 +66,7 @@ def part_ends(file: CorpusFile, open_binary: OpenBinary) -> tuple[int, ...]:
     with open_stored(file, open_binary) as stream:
         parts = _indexed_parts(file, stream)
     ends = tuple(itertools.accumulate(part.text_bytes for part in parts or ()))
-    return () if not ends or is_bomb(file, ends[-1]) else ends
+    return () if not ends or exceeded_limit(file.size, ends[-1], file.size) else ends
 
 
 def text_from(

@@ -103,11 +103,6 @@ def likely_text_bytes(files: Iterable[CorpusFile]) -> int:
     return sum(file.size * (_LIKELY_RATIO if file.compressed else 1) for file in files)
 
 
-def is_bomb(file: CorpusFile, text_bytes: int) -> bool:
-    """Returns whether so much text is too much for the size of its file."""
-    return _exceeded_limit(file.size, text_bytes, file.size) is not None
-
-
 def bounded(
     file: CorpusFile,
     pieces: Iterator[bytes],
@@ -123,7 +118,7 @@ def bounded(
     size = 0
     for piece in pieces:
         size += len(piece)
-        if limit := _exceeded_limit(stored, size, read_bytes() if read_bytes else stored):
+        if limit := exceeded_limit(stored, size, read_bytes() if read_bytes else stored):
             raise InputError(
                 f'{file.path} unpacks to more than {limit}; if that is right, unpack it first'
             )
@@ -131,7 +126,7 @@ def bounded(
             yield piece[start : start + PIECE_BYTES]
 
 
-def _exceeded_limit(stored_bytes: int, text_bytes: int, read_bytes: int) -> str | None:
+def exceeded_limit(stored_bytes: int, text_bytes: int, read_bytes: int) -> str | None:
     """Returns the limit that a text exceeds, in words; None if it exceeds none."""
     if text_bytes > max(_FREE_BYTES, MOST_RATIO * stored_bytes):
         return f'{MOST_RATIO:,} times its {stored_bytes} bytes'
