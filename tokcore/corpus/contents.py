@@ -207,7 +207,8 @@ def compression_of_content(content: Content | None, beginning: bytes, name: str)
     `content` is what `identify` has returned.
     """
     if content is not None:
-        return ZIP if is_zip(content) else _COMPRESSIONS.get(content, False)
+        is_zip = content == ZIP_ARCHIVE or any(content == kind for _, kind in _ZIPPED)
+        return ZIP if is_zip else _COMPRESSIONS.get(content, False)
     if len(beginning) >= _MOST_CUT_OFF and not _SKIPPABLE.match(beginning):
         return False
     name = name.lower()
@@ -225,11 +226,6 @@ def archive_by_name(path: str) -> Content | None:
     if name.endswith('.zip'):
         return ZIP_ARCHIVE
     return TAR if name.endswith(_TAR_ENDINGS) else None
-
-
-def is_zip(content: Content | None) -> bool:
-    """Returns whether a file is a zip, be it a document of one kind or another."""
-    return content == ZIP_ARCHIVE or any(content == kind for _, kind in _ZIPPED)
 
 
 class Inside(NamedTuple):
