@@ -121,7 +121,7 @@ def count_tokens(
             empty += tokens.count(SENTENCE_END.encode())
             # Texts that follow add at least as many sentences as empty ones.
             ends = [*ends, *tokens][-1 - empty :]
-    in_files, end = _files_with_end([os.fspath(path) for path in paths], scheme)
+    in_files, end = count_files([os.fspath(path) for path in paths], scheme)
     table = merge_tables([TokenTable(*words.finish()), in_files])
     parts = [part.sorted() for _, part in partition_table(table, COUNT_PARTITIONS)]
     table = concatenate_tables(parts) if parts else table
@@ -156,19 +156,12 @@ def _blocks(texts: Iterable[str]) -> Iterator[Side]:
 
 def count_files(
     paths: list[str], scheme: Scheme, open_binary: OpenBinary = open_regular
-) -> TokenTable:
-    """Returns the tokens of the lines of text files, in any order.
+) -> tuple[TokenTable, CorpusEnd]:
+    """Returns the tokens of the lines of text files, in any order, and the end of the files.
 
     Raises:
         InputError: one is not UTF-8 or cannot be read.
     """
-    return _files_with_end(paths, scheme, open_binary)[0]
-
-
-def _files_with_end(
-    paths: list[str], scheme: Scheme, open_binary: OpenBinary = open_regular
-) -> tuple[TokenTable, CorpusEnd]:
-    """Returns the tokens of the lines of text files, and their end."""
     looks = Looks(open_binary)
     files = tuple((_corpus_file(path, looks, open_binary),) for path in paths)
     split = Split('text', PlainText(), files)
