@@ -75,19 +75,14 @@ class Looks:
         if self._left <= 0:
             return Look(compression)
         stream.seek(0)
-        text = _first_text(CorpusFile(name, name, 0, compression), stream)
+        text = b''
+        with contextlib.suppress(InputError):  # what is wrong is said when the file is read
+            for piece in unpacked_stream(CorpusFile(name, name, 0, compression), stream):
+                text += piece
+                if len(text) >= HEAD_BYTES:
+                    break
         self._left -= len(text)
         return look(text[:HEAD_BYTES], compression)
-
-
-def _first_text(file: CorpusFile, stream: IO[bytes]) -> bytes:
-    text = bytearray()
-    with contextlib.suppress(InputError):  # what is wrong is said when the file is read
-        for piece in unpacked_stream(file, stream):
-            text += piece
-            if len(text) >= HEAD_BYTES:
-                break
-    return bytes(text)
 
 
 def checked_text(file: CorpusFile, pieces: Iterator[bytes]) -> Generator[bytes, None, None]:
