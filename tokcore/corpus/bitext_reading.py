@@ -144,7 +144,7 @@ class BitextReader(FormatReader):
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         if block.long_lines:
-            return long_rows(block.long_lines[0], len(self.format.sides), block.offset)
+            return long_rows(block)
         files = [lines_of(text.data, text.offset, block.max_line_bytes) for text in block.texts]
         source, target = map(len, files)
         if source != target:

@@ -58,7 +58,7 @@ class JsonLinesReader(LineReader):
         """
         declared = self.format
         if block.long_lines:
-            return long_rows(block.long_lines[0], len(declared.sides), block.offset)
+            return long_rows(block)
         data, offset, fields = block.texts[0].data, block.offset, declared.fields_to_read
         text = np.frombuffer(data, np.uint8)
         bounds, _ = line_bounds(text)

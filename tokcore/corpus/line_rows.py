@@ -20,7 +20,6 @@ from tokcore.corpus.corpus import (
     TOO_LONG,
     Block,
     ExtraFeature,
-    LongLine,
     Reject,
     Rows,
 )
@@ -42,7 +41,7 @@ class PlainTextReader(LineReader):
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         if block.long_lines:
-            return long_rows(block.long_lines[0], 1, block.offset)
+            return long_rows(block)
         [text] = block.texts
         return text_rows(text.data, text.offset, normalizer, block.max_line_bytes)
 
@@ -200,14 +199,12 @@ def reject_of(reason: str, offset: int, line: bytes, side: int = 0, damage: int 
     return Reject(reason, side, offset, offset + damage, line)
 
 
-def long_rows(line: LongLine, sides: int, offset: int) -> Rows:
-    """Returns no rows of so many sides, and the reject of a line that is too long.
-
-    `offset` is that of the line in the (source) file.
-    """
+def long_rows(block: Block) -> Rows:
+    """Returns no rows, and the reject of the line that a block of a line that is too long has."""
+    line, sides = block.long_lines[0], len(block.format.sides)
     nothing = Side(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
     reject = Reject(TOO_LONG, line.side, line.offset, line.offset, line.beginning, line.nbytes)
-    return Rows((nothing,) * sides, offset, np.empty(0, np.int64), 1, 0, (reject,))
+    return Rows((nothing,) * sides, block.offset, np.empty(0, np.int64), 1, 0, (reject,))
 
 
 def side_of_strings(strings: Sequence[bytes]) -> Side:

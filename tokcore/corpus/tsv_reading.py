@@ -132,7 +132,7 @@ class TsvReader(LineReader):
         data, offset = text.data, text.offset
         has_header = declared.header and not offset
         if block.long_lines and not has_header:
-            return long_rows(block.long_lines[0], len(declared.sides), block.offset)
+            return long_rows(block)
         if has_header:
             offset = data.find(b'\n') + 1 or len(data)
             data = data[offset:]
