@@ -325,7 +325,11 @@ def _described(
             )
         if is_packed and content == ZIP_ARCHIVE:
             return f'{path} is {content.name}{packed}; {_decompressing(path, seen.compression)}'
-        return f'{path} is {content.name}; {_naming(path, members)}'
+        remedy = 'unpack it'
+        if members:
+            others = f' (it has {", ".join(members)})' if len(members) > 1 else ''
+            remedy = f'name its members: {path}!{members[0]}{others}'
+        return f'{path} is {content.name}; {remedy}'
     if content in _COMPRESSIONS:
         return (
             f'{path} is compressed twice, by {compression_name(seen.compression)} over '
@@ -333,13 +337,6 @@ def _described(
         )
     remedy = content.remedy.format(shlex.quote(path))
     return f'{path} is {content.name}{packed} and {instead}; {remedy}'
-
-
-def _naming(path: str, members: Sequence[str]) -> str:
-    if not members:
-        return 'unpack it'
-    others = f' (it has {", ".join(members)})' if len(members) > 1 else ''
-    return f'name its members: {path}!{members[0]}{others}'
 
 
 def compression_name(compression: Compression) -> str:
