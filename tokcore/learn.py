@@ -163,8 +163,14 @@ def count_files(
         InputError: one is not UTF-8 or cannot be read.
     """
     looks = Looks(open_binary)
-    files = tuple((_corpus_file(path, looks, open_binary),) for path in paths)
-    split = Split('text', PlainText(), files)
+    files = []
+    for path in paths:
+        seen = looks.at(path)
+        refuse(path, seen)
+        with open_binary(path) as stream:
+            size = stream.seek(0, os.SEEK_END)
+        files.append((CorpusFile(path, path, size, seen.compression),))
+    split = Split('text', PlainText(), tuple(files))
     counter = BlockCounter(
         ((0,),), scheme.counting_normalizer, scheme.pre_tokenizer, row_check=scheme.row_check
     )
@@ -174,11 +180,3 @@ def count_files(
             counter.add(block, (split,))
     [table] = counter.finish()
     return table, CorpusEnd(scheme, (split,), open_binary, items)
-
-
-def _corpus_file(path: str, looks: Looks, open_binary: OpenBinary) -> CorpusFile:
-    seen = looks.at(path)
-    refuse(path, seen)
-    with open_binary(path) as stream:
-        size = stream.seek(0, os.SEEK_END)
-    return CorpusFile(path, path, size, seen.compression)
