@@ -362,10 +362,8 @@ class WordPieceTokenizer(Tokenizer):
     def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
         rules = self._parts[0]
         strips = rules.lower_case if rules.strip_accents is None else rules.strip_accents
-        words = list(
-            bert_words(
-                text, rules.kind, rules.lower_case, strips, rules.split_cjk, rules.special_tokens
-            )
+        words = bert_words(
+            text, rules.kind, rules.lower_case, strips, rules.split_cjk, rules.special_tokens
         )
         unknown, joiner = self.special_ids.unknown, len(self.vocabulary.joiner)
         left = iter(ids)
@@ -425,8 +423,7 @@ def learn_wordpiece_vocabulary(
     )
     scheme = WordPieceScheme.of(normalizer, lower_case, strip_accents, split_cjk)
     table = count_tokens(scheme, texts, paths)
-    learned = scheme.learn(table, options, lambda *_: None)
-    return learned.vocabulary
+    return scheme.learn(table, options, lambda *_: None).vocabulary
 
 
 def learn_vocabulary(
