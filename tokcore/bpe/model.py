@@ -145,9 +145,7 @@ class MergeModel:
         `normalize` brings rows into the form that the model gets.
         """
         lost = lost_bytes(self.state.units)
-        if lost is None:
-            return None
-        return DroppedCharacters(lost) if normalize is None else DroppedCharacters(lost, normalize)
+        return None if lost is None else DroppedCharacters(lost, normalize)
 
     def describe_failure(self, token: str, failure: int) -> str:
         if self._describe is None:
