@@ -296,7 +296,7 @@ class WordTokenizer(Tokenizer):
 
     def tokenize(self, text: str) -> list[str]:
         """Returns the words of a text, with the unknown token in place of unknown words."""
-        return [self.vocabulary.words[id_] for id_ in self.encode(text)]
+        return [self.vocabulary.pieces[id_] for id_ in self.encode(text)]
 
 
 class WordPieceTokenizer(Tokenizer):

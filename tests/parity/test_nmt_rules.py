@@ -11,7 +11,7 @@ from generated_text import chinese_lines, english_lines
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.bpe.apply_codes import CodesSegmenter, Draws, NmtRules, _draw
+from tokcore.bpe.apply_codes import CodesSegmenter, NmtRules, _draw, random_state
 from tokcore.bpe.codes import NmtVocabulary, entries_file, parse_nmt_codes
 from tokcore.bpe.scheme import BpeEncodingOptions, BpeScheme
 from tokcore.text.rows import Side
@@ -77,7 +77,7 @@ class Drawn:
     """In place of the module `random`, the numbers of a row."""
 
     def __init__(self, seed, words):
-        self.random = functools.partial(_draw, Draws(seed, words).state)
+        self.random = functools.partial(_draw, random_state(seed, words))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_how_often_a_word_is_segmented_so_is_as_in_apply_bpe(subword_nmt, codes)
 
 
 def test_numbers_are_even():
-    state = Draws(0, ['a']).state
+    state = random_state(0, ['a'])
     numbers = np.array([_draw(state) for _ in range(20_000)])
     assert abs(numbers.mean() - 0.5) < 0.02 and 0 <= numbers.min() and numbers.max() < 1
     counts = np.histogram(numbers, 10, (0, 1))[0]

@@ -28,7 +28,7 @@ from tokcore.bpe.model import LongestPieceModel, MergeModel
 from tokcore.encoding.encoder import EncodedSide, RowEncoder, side_of_rows
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import GOLDEN_RATIO, row_offsets
-from tokcore.kernels.hash_tables import NO_PAIR, PairTable, find_pair
+from tokcore.kernels.hash_tables import NO_PAIR, find_pair
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.text.pre_tokenizer import PreTokenizer
 from tokcore.text.rows import Side
@@ -163,9 +163,14 @@ class CodesSegmenter:
             self._cache[word] = _with_separators(pieces)
 
     def _with_dropout(self, words: Sequence[str]) -> list[list[str]]:
-        """Returns the pieces of each word of a row, some merges left out."""
+        """Returns the pieces of each word of a row, some merges left out.
+
+        It draws a number for each two neighbors, each time that a pair is to be merged: the time
+        grows with the square of a word's length.
+        """
         assert isinstance(self._vocabulary, NmtVocabulary)  # the constructor saw to it
-        draws, pairs = Draws(self._rules.seed, words), self._vocabulary.piece_model.state.pairs
+        pairs, chance = self._vocabulary.piece_model.state.pairs, self._rules.dropout
+        state = random_state(self._rules.seed, words)
         out: list[list[str]] = []
         for word in words:
             pieces: list[str] = []
@@ -173,8 +178,11 @@ class CodesSegmenter:
                 if self._rules.stays_whole(segment):
                     pieces.append(segment)
                     continue
-                symbols = draws.merged(segment, pairs, self._rules.dropout)
-                pieces += self._split(self._vocabulary.pieces_of_symbols(symbols.tolist()))
+                points = np.frombuffer(segment.encode('utf-32-le', 'surrogatepass'), '<u4')
+                symbols = points.astype(np.uint64)
+                symbols[-1] += np.uint64(CODE_POINTS)
+                size = _merge_some(symbols, np.empty_like(symbols), pairs, chance, state)
+                pieces += self._split(self._vocabulary.pieces_of_symbols(symbols[:size].tolist()))
             out.append(_with_separators(pieces))
         return out
 
@@ -283,25 +291,11 @@ class CodesEncoder:
         return id_
 
 
-class Draws:
-    """The random numbers of a row, by SplitMix64 (Steele et al. 2014), from its words and a seed."""
-
-    def __init__(self, seed: int, words: Sequence[str]):
-        text = ' '.join(words).encode('utf-8', 'surrogatepass')
-        digest = hashlib.blake2b(text, digest_size=8, key=seed.to_bytes(8, 'little')).digest()
-        self.state = np.frombuffer(digest, '<u8').astype(np.uint64)  # uint64[1]
-
-    def merged(self, word: str, pairs: PairTable, dropout: float) -> np.ndarray:
-        """Returns the symbols (uint64) of a word; see `codes` for what symbols are.
-
-        It draws a number for each two neighbors, each time that a pair is to be merged: the time
-        grows with the square of the word's length.
-        """
-        points = np.frombuffer(word.encode('utf-32-le', 'surrogatepass'), '<u4')
-        symbols = points.astype(np.uint64)
-        symbols[-1] += np.uint64(CODE_POINTS)
-        size = _merge_some(symbols, np.empty_like(symbols), pairs, dropout, self.state)
-        return symbols[:size]
+def random_state(seed: int, words: Sequence[str]) -> np.ndarray:
+    """Returns the state (uint64[1]) of a row's random numbers, by SplitMix64 (Steele et al. 2014)."""
+    text = ' '.join(words).encode('utf-8', 'surrogatepass')
+    digest = hashlib.blake2b(text, digest_size=8, key=seed.to_bytes(8, 'little')).digest()
+    return np.frombuffer(digest, '<u8').astype(np.uint64)
 
 
 @kernel_without_allocation

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from tokcore.bpe.model_kernels import (
     MergeState,
     MergeWork,
     Units,
-    segment_by_merges,
     token_memory,
 )
 from tokcore.bpe.phrases import IDS_AT_ONCE, NO_CUTS, PART_ROWS, Joins, part_memory
@@ -137,7 +136,7 @@ class MergeModel:
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         work = merge_work(SYMBOLS_PER_BYTE * (part.end - part.start) + 1 + IDS_AT_ONCE, 1)
-        yield _segment_long_token(self, part, segment_by_merges, work)
+        yield _segment_long_token(self, part, work)
 
     def dropped(self, normalize: Callable[[Side], Side] | None = None) -> DroppedCharacters | None:
         """Returns which characters have no symbol and so no id, as `Scheme.dropped`.
@@ -145,9 +144,7 @@ class MergeModel:
         `normalize` brings rows into the form that the model gets.
         """
         lost = lost_bytes(self.state.units)
-        if lost is None:
-            return None
-        return DroppedCharacters(lost) if normalize is None else DroppedCharacters(lost, normalize)
+        return None if lost is None else DroppedCharacters(lost, normalize)
 
     def describe_failure(self, token: str, failure: int) -> str:
         if self._describe is None:
@@ -324,7 +321,7 @@ class LongestPieceModel:
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         work = PieceIds.of(1, room=part.end - part.start)
-        yield _segment_long_token(self, part, _segment_by_length, work)
+        yield _segment_long_token(self, part, work)
 
     def describe_failure(self, token: str, failure: int) -> str:
         return self._describe(token, failure - 1)
@@ -385,10 +382,7 @@ def _larger_piece_ids(missed, model, work):
 
 
 def _segment_long_token(
-    model: MergeModel | LongestPieceModel,
-    part: RowPart,
-    segment: Callable[..., tuple[int, int]],
-    work: Any,
+    model: MergeModel | LongestPieceModel, part: RowPart, work: MergeWork | PieceIds
 ) -> np.ndarray:
     """Returns the ids of one token, with a workspace that has room for it.
 
@@ -398,7 +392,7 @@ def _segment_long_token(
     start, end, index = (np.array([value], np.uint64) for value in (part.start, part.end, 0))
     token = ScannedTokens(part.text, start, end, np.empty(0, np.int64))
     missed, state = MissedTokens(index, 1, part.end - part.start), read_only_state(model.state)
-    _, failure = segment(token, missed, state, work)
+    _, failure = segment_tokens(token, missed, state, work)
     if failure:
         text = part.text[part.start : part.end].tobytes().decode('utf-8', 'replace')
         raise ValueError(model.describe_failure(text, int(failure)))

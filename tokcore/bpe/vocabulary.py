@@ -114,7 +114,19 @@ class TokenizerParts:
         add_prefix_space: bool = False,
     ) -> TokenizerParts:
         """Returns the parts of byte-level BPE with these patterns."""
-        components = _components(patterns, form, add_prefix_space)
+        is_last_gpt2 = patterns[-1] == 'gpt2'  # which ByteLevel has itself
+        byte_level = dict(_BYTE_LEVEL, add_prefix_space=add_prefix_space, use_regex=is_last_gpt2)
+        pre_tokenizer: Any = byte_level
+        if len(patterns) > 1 or not is_last_gpt2:
+            others = patterns[: len(patterns) - is_last_gpt2]
+            cutting = [part for pattern in others for part in _cutting(pattern)]
+            pre_tokenizer = {'type': 'Sequence', 'pretokenizers': [*cutting, byte_level]}
+        components = {
+            'normalizer': None if form is None else {'type': form},
+            'pre_tokenizer': pre_tokenizer,
+            'post_processor': None,
+            'decoder': dict(_BYTE_LEVEL),
+        }
         return cls(patterns, True, form, add_prefix_space, components=components)
 
     @property
@@ -436,25 +448,6 @@ def expression_tree(expression: str, path: str, place: str) -> Tree:
         return oniguruma(expression)
     except ExpressionError as error:
         refuse(path, place, f'the regular expression {expression!r:.200}, with {error},')
-
-
-def _components(
-    patterns: Sequence[str], form: Form | None, add_prefix_space: bool
-) -> dict[str, Any]:
-    """Returns the JSON of a learned vocabulary's parts."""
-    is_last_gpt2 = patterns[-1] == 'gpt2'  # which ByteLevel has itself
-    byte_level = {**_BYTE_LEVEL, 'add_prefix_space': add_prefix_space, 'use_regex': is_last_gpt2}
-    pre_tokenizer: Any = byte_level
-    if len(patterns) > 1 or not is_last_gpt2:
-        others = patterns[: len(patterns) - is_last_gpt2]
-        cutting = [part for pattern in others for part in _cutting(pattern)]
-        pre_tokenizer = {'type': 'Sequence', 'pretokenizers': [*cutting, byte_level]}
-    return {
-        'normalizer': None if form is None else {'type': form},
-        'pre_tokenizer': pre_tokenizer,
-        'post_processor': None,
-        'decoder': dict(_BYTE_LEVEL),
-    }
 
 
 def _cutting(pattern: str) -> Iterator[dict[str, Any]]:

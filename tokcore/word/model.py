@@ -11,9 +11,8 @@ from tokcore.encoding.kernels import NO_ROOM, PieceIds, larger_workspace, segmen
 from tokcore.kernels.bytes import grown
 from tokcore.kernels.hash_tables import TokenLookup, find_token, token_lookup
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only_state
+from tokcore.options import shown
 from tokcore.text.pre_tokenizer import RowPart
-
-_SHOWN = 60
 
 _NO_ID = -1
 
@@ -80,9 +79,8 @@ class WordModel:
         yield np.array([id_], np.int32)
 
     def describe_failure(self, token: str, failure: int) -> str:
-        shown = repr(token) if len(token) <= _SHOWN else f'{token[:_SHOWN]!r}…'
         return (
-            f'the word {shown} is not in the vocabulary; give --unknown token and a vocabulary '
+            f'the word {shown(token)} is not in the vocabulary; give --unknown token and a vocabulary '
             'with an entry for unknown words, or learn a larger one'
         )
 

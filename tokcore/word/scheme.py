@@ -177,11 +177,11 @@ class WordVocabulary:
 
     def __init__(self, words: Sequence[str]):
         """Takes the words by id, with special tokens."""
-        self.words = tuple(words)
+        self.pieces = tuple(words)
 
     @property
     def vocab_size(self) -> int:
-        return len(self.words)
+        return len(self.pieces)
 
     @functools.cached_property
     def special_ids(self) -> SpecialIds:
@@ -190,7 +190,7 @@ class WordVocabulary:
     @functools.cached_property
     def ids(self) -> dict[str, int]:
         """The id of each word."""
-        return {word: id_ for id_, word in enumerate(self.words)}
+        return {word: id_ for id_, word in enumerate(self.pieces)}
 
     def id_of(self, token: str) -> int | None:
         return self.ids.get(token)
@@ -200,14 +200,14 @@ class WordVocabulary:
         """The model that gives unknown words the unknown token's id, if there is one."""
         from tokcore.word.model import WordModel
 
-        return WordModel(self.words, self.special_ids.unknown)
+        return WordModel(self.pieces, self.special_ids.unknown)
 
     @functools.cached_property
     def strict_model(self) -> WordModel:
         """The model to which unknown words are errors."""
         from tokcore.word.model import WordModel
 
-        return WordModel(self.words, None)
+        return WordModel(self.pieces, None)
 
     def dump(self) -> bytes:
         """Returns the file.
@@ -215,18 +215,13 @@ class WordVocabulary:
         Raises:
             ValueError: a word is empty, would be read as another one, or occurs twice.
         """
-        if len(self.ids) != len(self.words):
+        if len(self.ids) != len(self.pieces):
             raise ValueError('a word is in the vocabulary twice; a file has an id for each line')
-        for id_, word in enumerate(self.words):
+        for id_, word in enumerate(self.pieces):
             has_mark = id_ == 0 and word.startswith('\ufeff')
             if not word or '\n' in word or word != word.removesuffix('\r').strip(' ') or has_mark:
                 raise ValueError(f'{word!r} cannot be a line of a vocabulary file; leave it out')
-        return ''.join(f'{word}\n' for word in self.words).encode()
-
-    @property
-    def pieces(self) -> tuple[str, ...]:
-        """The words by id."""
-        return self.words
+        return ''.join(f'{word}\n' for word in self.pieces).encode()
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Returns `decode` in UTF-8."""
@@ -234,8 +229,8 @@ class WordVocabulary:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the words with spaces between them; ids out of range have none."""
-        size = len(self.words)
-        return ' '.join(self.words[id_] for id_ in ids if 0 <= id_ < size)
+        size = len(self.pieces)
+        return ' '.join(self.pieces[id_] for id_ in ids if 0 <= id_ < size)
 
 
 SCHEME = WordScheme()

@@ -382,16 +382,6 @@ class Pieces(NamedTuple):
     are_joined: np.ndarray  # bool: after a joiner
 
 
-def words_of(table: TokenTable) -> Words:
-    """Returns all words of a table, ascending by code points."""
-    table = table.sorted()
-    lengths = np.empty(len(table), np.int64)
-    codes = np.empty(len(table.data), np.uint32)
-    size = _decode(table.data, table.offsets, codes, lengths)
-    starts = row_offsets(lengths)
-    return Words(read_only(codes[:size]), read_only(starts), table.counts)
-
-
 @dataclass(frozen=True)
 class WordFilter:
     """Selects the words up to a length that are not special tokens and have no other characters."""
@@ -401,8 +391,13 @@ class WordFilter:
     characters: str | None = None
 
     def select(self, table: TokenTable) -> Words:
-        """Returns the words of a table that are learned from."""
-        return self.pick(words_of(table))
+        """Returns the words of a table that are learned from, ascending by code points."""
+        table = table.sorted()
+        lengths = np.empty(len(table), np.int64)
+        codes = np.empty(len(table.data), np.uint32)
+        size = _decode(table.data, table.offsets, codes, lengths)
+        starts = row_offsets(lengths)
+        return self.pick(Words(read_only(codes[:size]), read_only(starts), table.counts))
 
     def pick(self, words: Words) -> Words:
         """Returns those of some words."""

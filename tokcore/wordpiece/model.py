@@ -14,9 +14,8 @@ import numpy as np
 from tokcore.encoding.kernels import NO_ROOM, PieceIds, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown, row_offsets
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only, read_only_state
+from tokcore.options import shown
 from tokcore.text.pre_tokenizer import RowPart
-
-_SHOWN = 60  # characters of a word that an error shows
 
 _NO_UNKNOWN = -1
 """The unknown token's id where a vocabulary has none."""
@@ -81,13 +80,9 @@ class WordPieceModel:
     def describe_failure(self, token: str, failure: int) -> str:
         rest = token.encode('utf-8', 'surrogatepass')[-failure:].decode('utf-8', 'surrogatepass')
         return (
-            f'no pieces of the vocabulary spell the word {_shown(token)}, from {_shown(rest)} on, '
+            f'no pieces of the vocabulary spell the word {shown(token)}, from {shown(rest)} on, '
             'and it has no entry for unknown words; give a vocabulary with [UNK]'
         )
-
-
-def _shown(text: str) -> str:
-    return repr(text) if len(text) <= _SHOWN else f'{text[:_SHOWN]!r}…'
 
 
 class _WordPieces(NamedTuple):

@@ -98,8 +98,28 @@ class WordPieceVocabulary:
         return double_array_trie(self.ids.items(), self.joiner)
 
     def dump(self) -> bytes:
-        """Returns the vocab.txt; raises as `dump_pieces`."""
-        return dump_pieces(self.pieces)
+        r"""Returns the bytes of the vocab.txt: `['[UNK]', 'a', '##a']` gives `b'[UNK]\na\n##a\n'`.
+
+        Raises:
+            ValueError: readers would differ about a piece: it is empty or a duplicate, has white space
+                at its ends, has a line end or a lone surrogate, or is the first and begins with a byte
+                order mark.
+        """
+        ids: dict[str, int] = {}
+        for id_, piece in enumerate(self.pieces):
+            faults = {
+                f'is piece {ids.setdefault(piece, id_)} too': ids.setdefault(piece, id_) != id_,
+                'begins with a byte order mark': not id_ and piece.startswith('\ufeff'),
+                'is empty': not piece,
+                'has white space at its ends': piece != piece.strip(),
+                'has a line end': '\n' in piece or '\r' in piece,
+                'has a lone surrogate': _SURROGATE.search(piece),
+            }
+            if fault := next((fault for fault, is_there in faults.items() if is_there), None):
+                raise ValueError(
+                    f'piece {id_}, {piece!r}, {fault}, which a vocab.txt cannot hold; leave it out'
+                )
+        return ''.join(f'{piece}\n' for piece in self.pieces).encode()
 
     def pieces_of(self, ids: Iterable[int]) -> list[str]:
         """Returns the piece of each id; `[UNK]` for ids out of range and those of earlier duplicates."""
@@ -164,31 +184,6 @@ def is_vocab_txt(data: bytes) -> bool:
         return False
     lines = set(without_mark(data).splitlines())
     return lines.issuperset(_MARKS) and any(line.startswith(b'##') for line in lines)
-
-
-def dump_pieces(pieces: Sequence[str]) -> bytes:
-    r"""Returns the file's bytes: `['[UNK]', 'a', '##a']` gives `b'[UNK]\na\n##a\n'`.
-
-    Raises:
-        ValueError: readers would differ about a piece: it is empty or a duplicate, has white space
-            at its ends, has a line end or a lone surrogate, or is the first and begins with a byte
-            order mark.
-    """
-    ids: dict[str, int] = {}
-    for id_, piece in enumerate(pieces):
-        faults = {
-            f'is piece {ids.setdefault(piece, id_)} too': ids.setdefault(piece, id_) != id_,
-            'begins with a byte order mark': not id_ and piece.startswith('\ufeff'),
-            'is empty': not piece,
-            'has white space at its ends': piece != piece.strip(),
-            'has a line end': '\n' in piece or '\r' in piece,
-            'has a lone surrogate': _SURROGATE.search(piece),
-        }
-        if fault := next((fault for fault, is_there in faults.items() if is_there), None):
-            raise ValueError(
-                f'piece {id_}, {piece!r}, {fault}, which a vocab.txt cannot hold; leave it out'
-            )
-    return ''.join(f'{piece}\n' for piece in pieces).encode()
 
 
 def _line_at(data: bytes, offset: int) -> int:

@@ -25,7 +25,7 @@ TEXTS = st.text(st.one_of(st.characters(), st.sampled_from(' a\t\n\r\x1c\x85\xa0
 def learned(**options):
     table = TokenTable.from_items(COUNTS.items())
     found = SCHEME.learn(table, WordOptions(**options), lambda *_: None)
-    return found.vocabulary.words
+    return found.vocabulary.pieces
 
 
 def test_words_stand_by_their_counts_and_ties_by_code_point():
@@ -179,7 +179,7 @@ def test_whatever_was_learned_is_read(words, tmp_path):
     path = tmp_path / 'words.txt'
     path.write_bytes(WordVocabulary([*FIRST, *words]).dump())
     vocabulary = WordTokenizer.load(path).vocabulary
-    assert [*vocabulary.words] == [*FIRST, *words]
+    assert [*vocabulary.pieces] == [*FIRST, *words]
     assert vocabulary.special_ids == SpecialIds(begin=1, end=2, unknown=0)
     assert SCHEME.recognizes(path.read_bytes()) and not SCHEME.recognizes(b'<unk>\na\nb\n')
 

@@ -13,7 +13,6 @@ from tokcore.wordpiece.vocabulary import (
     MOST_BYTES,
     MOST_PIECE_BYTES,
     WordPieceVocabulary,
-    dump_pieces,
     is_vocab_txt,
     parse_pieces,
 )
@@ -28,7 +27,7 @@ PIECES = [*SPECIAL_TOKENS, 'it', "'", 's', '##s', '.', ',', 'a']
 @given(st.lists(whole_pieces, min_size=1, unique=True))
 def test_what_is_written_is_read_again(pieces):
     data = WordPieceVocabulary(pieces).dump()
-    assert data == dump_pieces(pieces) == ''.join(f'{piece}\n' for piece in pieces).encode()
+    assert data == ''.join(f'{piece}\n' for piece in pieces).encode()
     assert parse_pieces(data, 'v') == pieces
 
 
@@ -81,15 +80,16 @@ def test_what_is_not_a_vocabulary_is_refused(data, said):
 )
 def test_what_readers_would_take_otherwise_is_not_written(pieces, sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
-        dump_pieces(pieces)
+        WordPieceVocabulary(pieces).dump()
 
 
 def test_the_marks_of_the_format():
     ours = [*SPECIAL_TOKENS, 'a', '##a']
-    assert is_vocab_txt(dump_pieces(ours))
+    assert is_vocab_txt(WordPieceVocabulary(ours).dump())
     assert is_vocab_txt('\r\n'.join(ours).encode())
     for missing in ('[UNK]', '[CLS]', '[SEP]', '##a'):
-        assert not is_vocab_txt(dump_pieces([piece for piece in ours if piece != missing]))
+        others = [piece for piece in ours if piece != missing]
+        assert not is_vocab_txt(WordPieceVocabulary(others).dump())
     assert not is_vocab_txt(b"'<pad>'\n'<EOS>'\n'[UNK]'\n'[CLS]'\n'[SEP]'\n'##a'\n")
     assert not is_vocab_txt(b'')
 
