@@ -5,6 +5,7 @@ The sums do not depend on the order of the blocks or tables.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import zlib
@@ -22,7 +23,6 @@ from tokcore.corpus.stats import BlockStats, block_stats
 from tokcore.counts.counting import (
     LARGEST_COUNT,
     TokenAccumulator,
-    TokenIndex,
     add_partition_sizes,
     hash_partitions,
     scatter_tokens,
@@ -72,7 +72,6 @@ class BlockCounter:
     Not thread-safe; `for_another_thread` makes a counter of the same tables.
 
     Args:
-        indexes: the tokens of each group, to share them with other counters.
         sample: rows outside of it are not counted.
         row_check: leaves out rows, with the reason.
     """
@@ -82,7 +81,6 @@ class BlockCounter:
         groups: SideGroups,
         normalizer: Normalizer,
         pre_tokenizer: PreTokenizer,
-        indexes: Sequence[TokenIndex | None] | None = None,
         sample: RowSample | None = None,
         row_check: RowCheck | None = None,
     ):
@@ -91,15 +89,13 @@ class BlockCounter:
         self._pre_tokenizer = pre_tokenizer
         self._sample, self._row_check = sample, row_check
         self._sides = frozenset(side for sides in groups for side in sides)
-        self._accumulators = [TokenAccumulator(index) for index in indexes or (None,) * len(groups)]
+        self._accumulators = [TokenAccumulator() for _ in groups]
 
     def for_another_thread(self) -> BlockCounter:
         """Returns a counter for another thread: it shares the tokens and has its own counts."""
-        indexes = [accumulator.index for accumulator in self._accumulators]
-        return BlockCounter(
-            self._groups, self._normalizer, self._pre_tokenizer, indexes, self._sample,
-            self._row_check,
-        )  # fmt: skip
+        other = copy.copy(self)
+        other._accumulators = [TokenAccumulator(sums.index) for sums in self._accumulators]
+        return other
 
     def nbytes(self, others: Sequence[BlockCounter] = ()) -> int:
         """Returns the bytes in use: the tokens, and the counts of this and of other threads."""
