@@ -235,24 +235,14 @@ class TableMerger:
 
     def __init__(self) -> None:
         self._sums = TokenAccumulator()
-        self._merged: TokenTable | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory in use."""
-        merged_bytes = self._merged.nbytes if self._merged else 0
-        return merged_bytes + self._sums.index.nbytes + self._sums.nbytes
 
     def add(self, table: TokenTable) -> None:
         """Adds a table. Raises OverflowError if a sum exceeds 2^63 - 1."""
         self._sums.add_tokens(table.data, table.offsets, table.counts)
-        self._merged = None
 
     def merged(self) -> TokenTable:
         """Returns the sum of all tables added."""
-        if self._merged is None:
-            self._merged = TokenTable(*self._sums.arrays())
-        return self._merged
+        return TokenTable(*self._sums.arrays())
 
 
 def merge_tables(tables: Iterable[TokenTable]) -> TokenTable:
