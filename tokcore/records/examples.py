@@ -61,12 +61,7 @@ class BucketBuffer:
         self._byte_limit = byte_limit
         self._parts: dict[int, list[FramedRows]] = {}
         self._sizes: dict[int, int] = {}
-        self._nbytes = 0
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory of the rows."""
-        return self._nbytes
+        self.nbytes = 0  # of memory of the rows
 
     def add(self, rows: FramedRows) -> list[tuple[int, FramedRows]]:
         """Adds rows; returns and removes the fullest buckets until the others fit the limit.
@@ -77,13 +72,13 @@ class BucketBuffer:
             self._parts.setdefault(bucket, []).append(part)
             size = part.nbytes + PART_OVERHEAD
             self._sizes[bucket] = self._sizes.get(bucket, 0) + size
-            self._nbytes += size
-        if self._nbytes <= self._byte_limit:
+            self.nbytes += size
+        if self.nbytes <= self._byte_limit:
             return []
         flushed = []
         for bucket in sorted(self._sizes, key=lambda bucket: (-self._sizes[bucket], bucket)):
             flushed.append(self._flush(bucket))
-            if self._nbytes <= self._byte_limit:
+            if self.nbytes <= self._byte_limit:
                 break
         return flushed
 
@@ -92,7 +87,7 @@ class BucketBuffer:
         return [self._flush(bucket) for bucket in sorted(self._sizes)]
 
     def _flush(self, bucket: int) -> tuple[int, FramedRows]:
-        self._nbytes -= self._sizes.pop(bucket)
+        self.nbytes -= self._sizes.pop(bucket)
         return bucket, join_rows(self._parts.pop(bucket))
 
 
