@@ -52,9 +52,6 @@ class UniformShare:
         return f'uniform:{self.share}'
 
 
-VocabSample = LineBudget | UniformShare
-
-
 def vocab_sample(word: str) -> str:
     """A budget of each file, as `t2t:100MB`, or a share of rows, as `uniform:0.1`.
 
@@ -78,7 +75,7 @@ def vocab_sample(word: str) -> str:
     )
 
 
-def sample_from_option(value: str) -> VocabSample:
+def sample_from_option(value: str) -> LineBudget | UniformShare:
     """Returns the sample that a value of `vocab_sample` stands for."""
     kind, _, amount = value.partition(':')
     return LineBudget(int(amount)) if kind == 't2t' else UniformShare(amount)
