@@ -152,15 +152,15 @@ class SplitInOrder(OrderedRows):
         self.row_count = sum(self._shard_rows)
         self.identity = shards_digest(shards).hex()
         self.differs = f'of other shards than those of {split} in {folder}: their checksums differ'
+        self._by_number = SplitRows(shards, features, id_counts, options.on_error == 'skip')
         if options.shuffle == 'corpus':
-            keys = SplitRows(shards, features, id_counts).keys()
+            keys = self._by_number.keys()
             if seed is None:
                 raise InputError(
                     f'{folder} does not record the seed of its order keys, from which the order of the '
                     'corpus follows; write it with EncodeBlocks and WriteShards again'
                 )
             self._in_corpus = order_of_corpus(keys, seed)
-        self._by_number = SplitRows(shards, features, id_counts, options.on_error == 'skip')
         for number, shard in enumerate(shards):
             if not shard.rows:
                 self._by_number.reader(number)  # no window will open it, and it may have rows
