@@ -43,7 +43,6 @@ from tokcore.records.tfrecord import masked_crc32c, parse_features, stream_recor
 from tokcore.regular_files import open_regular, read_regular
 from tokcore.schemes import find_scheme, scheme_names, schemes_of_file
 
-_RECORDS_NAME = 'records.json'
 _MOST_BYTES = 64 << 20
 """Bytes of `records.json`: with 100,000 files it has 15 MB."""
 
@@ -236,7 +235,7 @@ def _read(folder: str) -> OtherRecords:
 
 
 def _records_path(folder: str) -> str:
-    return os.path.join(folder, INDEX_FOLDER, _RECORDS_NAME)
+    return os.path.join(folder, INDEX_FOLDER, 'records.json')
 
 
 def _again(folder: str) -> str:
