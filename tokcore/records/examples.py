@@ -38,10 +38,6 @@ from tokcore.records.tfrecord import (
 )
 from tokcore.text.rows import Normalizer
 
-_DEFAULT_BYTE_LIMIT = 256 << 20
-"""Some thirty blocks of 8 MiB: with 1,000 buckets an element of Beam has 256 KiB, large against its
-cost. With half of it elements are half as large; twice is much where each thread has a buffer."""
-
 PART_OVERHEAD = 512
 """Bytes of the Python objects around a part's three arrays, which matter with many buckets."""
 
@@ -52,7 +48,7 @@ class BucketBuffer:
     Raises ValueError if the number of buckets is not within 1 to 2^32, or the limit is negative.
     """
 
-    def __init__(self, buckets: int, byte_limit: int = _DEFAULT_BYTE_LIMIT):
+    def __init__(self, buckets: int, byte_limit: int):
         if byte_limit < 0:
             raise ValueError(f'a limit of {byte_limit} bytes is negative')
         if not 1 <= buckets <= 1 << 32:
