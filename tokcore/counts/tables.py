@@ -212,9 +212,7 @@ class UnstorableTokens:
                     )
         if not rejects:
             return counted
-        is_storable = np.ones(len(rows), bool)
-        is_storable[list(rejects)] = False
-        storable = rows.select(np.flatnonzero(is_storable))
+        storable = rows.select(np.delete(np.arange(len(rows)), [*rejects]))
         more = tuple(rejects[row] for row in sorted(rejects))
         storable = dataclasses.replace(storable, rejects=(*rows.rejects, *more))
         return RowsToCount(storable, storable.sides)
