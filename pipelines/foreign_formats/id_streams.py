@@ -42,7 +42,7 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.checking import Advance, CheckedFile, Finding, Findings, Sums, check_bytes
 from tokcore.reading.shards import EncodedRows
-from tokcore.records.manifest import Manifest, OutputFile, file_of_shard, name_of_split
+from tokcore.records.manifest import NAMES_OF_SPLITS, Manifest, OutputFile, file_of_shard
 from tokcore.records.tfrecord import FramedRows
 
 _DTYPES = ('uint16', 'int32', 'uint32')
@@ -542,7 +542,7 @@ class NanoGpt(Flat):
 
     def base_name(self, shard: str, feature: str) -> str:
         file = file_of_shard(shard)
-        return shard if file is None else name_of_split(file.split)
+        return shard if file is None else NAMES_OF_SPLITS[file.split]
 
     def dtype(self, vocab_size: int) -> str:
         return 'uint16'
@@ -564,6 +564,6 @@ class NanoGpt(Flat):
         yield from super().notes(manifest)
         if 'dev' not in (lines.split for lines in manifest.lines):
             yield (
-                f'no {name_of_split("dev")}.bin, which nanoGPT reads too: the split dev becomes that file; '
+                f'no {NAMES_OF_SPLITS["dev"]}.bin, which nanoGPT reads too: the split dev becomes that file; '
                 '`build` or `encode` makes it with --dev-share or --dev'
             )

@@ -208,7 +208,7 @@ class _CountBlocksFn(beam.DoFn):
     def _begin_tables(self) -> None:
         scheme = self._scheme
         first = BlockCounter(
-            self._groups, scheme.counting_normalizer, scheme.pre_tokenizer, None, self._sample,
+            self._groups, scheme.counting_normalizer, scheme.pre_tokenizer, self._sample,
             scheme.row_check,
         )  # fmt: skip
         self._counters = [first, *(first.for_another_thread() for _ in range(self._workers - 1))]

@@ -5,6 +5,7 @@ The sums do not depend on the order of the blocks or tables.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import zlib
@@ -22,7 +23,6 @@ from tokcore.corpus.stats import BlockStats, block_stats
 from tokcore.counts.counting import (
     LARGEST_COUNT,
     TokenAccumulator,
-    TokenIndex,
     add_partition_sizes,
     hash_partitions,
     scatter_tokens,
@@ -72,7 +72,6 @@ class BlockCounter:
     Not thread-safe; `for_another_thread` makes a counter of the same tables.
 
     Args:
-        indexes: the tokens of each group, to share them with other counters.
         sample: rows outside of it are not counted.
         row_check: leaves out rows, with the reason.
     """
@@ -82,7 +81,6 @@ class BlockCounter:
         groups: SideGroups,
         normalizer: Normalizer,
         pre_tokenizer: PreTokenizer,
-        indexes: Sequence[TokenIndex | None] | None = None,
         sample: RowSample | None = None,
         row_check: RowCheck | None = None,
     ):
@@ -91,15 +89,13 @@ class BlockCounter:
         self._pre_tokenizer = pre_tokenizer
         self._sample, self._row_check = sample, row_check
         self._sides = frozenset(side for sides in groups for side in sides)
-        self._accumulators = [TokenAccumulator(index) for index in indexes or (None,) * len(groups)]
+        self._accumulators = [TokenAccumulator() for _ in groups]
 
     def for_another_thread(self) -> BlockCounter:
         """Returns a counter for another thread: it shares the tokens and has its own counts."""
-        indexes = [accumulator.index for accumulator in self._accumulators]
-        return BlockCounter(
-            self._groups, self._normalizer, self._pre_tokenizer, indexes, self._sample,
-            self._row_check,
-        )  # fmt: skip
+        other = copy.copy(self)
+        other._accumulators = [TokenAccumulator(sums.index) for sums in self._accumulators]
+        return other
 
     def nbytes(self, others: Sequence[BlockCounter] = ()) -> int:
         """Returns the bytes in use: the tokens, and the counts of this and of other threads."""
@@ -216,9 +212,7 @@ class UnstorableTokens:
                     )
         if not rejects:
             return counted
-        is_storable = np.ones(len(rows), bool)
-        is_storable[list(rejects)] = False
-        storable = rows.select(np.flatnonzero(is_storable))
+        storable = rows.select(np.delete(np.arange(len(rows)), [*rejects]))
         more = tuple(rejects[row] for row in sorted(rejects))
         storable = dataclasses.replace(storable, rejects=(*rows.rejects, *more))
         return RowsToCount(storable, storable.sides)
@@ -239,24 +233,14 @@ class TableMerger:
 
     def __init__(self) -> None:
         self._sums = TokenAccumulator()
-        self._merged: TokenTable | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory in use."""
-        merged_bytes = self._merged.nbytes if self._merged else 0
-        return merged_bytes + self._sums.index.nbytes + self._sums.nbytes
 
     def add(self, table: TokenTable) -> None:
         """Adds a table. Raises OverflowError if a sum exceeds 2^63 - 1."""
         self._sums.add_tokens(table.data, table.offsets, table.counts)
-        self._merged = None
 
     def merged(self) -> TokenTable:
         """Returns the sum of all tables added."""
-        if self._merged is None:
-            self._merged = TokenTable(*self._sums.arrays())
-        return self._merged
+        return TokenTable(*self._sums.arrays())
 
 
 def merge_tables(tables: Iterable[TokenTable]) -> TokenTable:

@@ -29,9 +29,6 @@ class LineBudget:
 
     size: int
 
-    def __str__(self) -> str:
-        return f't2t:{self.size}'
-
 
 @dataclass(frozen=True)
 class UniformShare:
@@ -48,12 +45,6 @@ class UniformShare:
         """The order key below which a row is sampled: the share of 2^64, rounded down."""
         return int(Fraction(self.share) * (1 << 64))
 
-    def __str__(self) -> str:
-        return f'uniform:{self.share}'
-
-
-VocabSample = LineBudget | UniformShare
-
 
 def vocab_sample(word: str) -> str:
     """A budget of each file, as `t2t:100MB`, or a share of rows, as `uniform:0.1`.
@@ -69,16 +60,16 @@ def vocab_sample(word: str) -> str:
             raise argparse.ArgumentTypeError(
                 f'{shown(word)}: a budget is from 1 to {format_size(LARGEST_MEMORY)}, as t2t:100MB'
             )
-        return str(LineBudget(size))
+        return f't2t:{size}'
     if (match := _SHARE.fullmatch(word.strip())) and match['digits'].strip('0'):
-        return str(UniformShare(f'0.{match["digits"].rstrip("0")}'))
+        return f'uniform:0.{match["digits"].rstrip("0")}'
     raise argparse.ArgumentTypeError(
         f'{shown(word)} is not a sample: neither a budget of each file, as t2t:100MB, nor a share of '
         'rows between 0 and 1, as uniform:0.1'
     )
 
 
-def sample_from_option(value: str) -> VocabSample:
+def sample_from_option(value: str) -> LineBudget | UniformShare:
     """Returns the sample that a value of `vocab_sample` stands for."""
     kind, _, amount = value.partition(':')
     return LineBudget(int(amount)) if kind == 't2t' else UniformShare(amount)

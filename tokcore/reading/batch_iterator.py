@@ -382,20 +382,16 @@ def _cut(batches: Sequence[_PartOfWindow], count: int) -> list[_PartOfWindow]:
     ]
 
 
+@dataclass(frozen=True, eq=False)
 class _BatchOrder:
     """Forms the batches of all epochs in their one order, those of a window of rows at a time."""
 
-    def __init__(
-        self,
-        rows: OrderedRows,
-        rule: BatchRule,
-        options: OrderOptions,
-        split: str,
-        name: str,
-        counts_ids: bool,
-    ):
-        self._rows, self._rule, self._options = rows, rule, options
-        self._split, self._name, self._counts_ids = split, name, counts_ids
+    rows: OrderedRows
+    rule: BatchRule
+    options: OrderOptions
+    split: str
+    name: str
+    counts_ids: bool
 
     def start_after(self, window: _FormedWindow) -> _Start | None:
         """Returns the start of the window after another; None after the last one of the last epoch.
@@ -409,18 +405,18 @@ class _BatchOrder:
             empty_epochs += 1
             if empty_epochs > _MOST_EMPTY_EPOCHS:
                 raise InputError(
-                    f'{self._name}: no batch came of {_MOST_EMPTY_EPOCHS} epochs of '
-                    f'{self._split}, so none may ever come; ask for smaller batches or other lengths'
+                    f'{self.name}: no batch came of {_MOST_EMPTY_EPOCHS} epochs of '
+                    f'{self.split}, so none may ever come; ask for smaller batches or other lengths'
                 )
-            if place.epoch + 1 == self._options.end_epoch:
+            if place.epoch + 1 == self.options.end_epoch:
                 return None
             place = _Place.at_start(place.epoch + 1, window.ids_after())
-            return place, left_out, *_nothing(self._rule.features), empty_epochs
+            return place, left_out, *_nothing(self.rule.features), empty_epochs
         waiting, used = window.batched.waiting()
         kept, encoded = window.kept.take(waiting, axis=1), window.encoded
         kept[START, :1] += used
-        if self._rows.has_lengths:
-            kept[PLACE], encoded = -1, EncodedRows.empty(self._rule.features)
+        if self.rows.has_lengths:
+            kept[PLACE], encoded = -1, EncodedRows.empty(self.rule.features)
         else:
             read, kept[PLACE] = np.unique(kept[PLACE], return_inverse=True)
             encoded = encoded.take(read)
@@ -433,14 +429,14 @@ class _BatchOrder:
     def left_out_after(self, window: _FormedWindow) -> LeftOut:
         """Returns the rows left out up to the end of a window."""
         if window.is_end_of_epoch:
-            is_dropped = self._options.drop_remainder
+            is_dropped = self.options.drop_remainder
             rows = len(np.unique(window.kept[POSITION]))
             return window.left_out.plus(remainder=rows if is_dropped else 0)
         return window.left_out.plus(damaged=window.damaged, length=window.without_batch)
 
     def is_end(self, place: _Place) -> bool:
         """Whether a place is the end of all epochs; raises InputError if it is before or after all."""
-        first, stop = self._options.first_epoch, self._options.end_epoch
+        first, stop = self.options.first_epoch, self.options.end_epoch
         if place.epoch < first or (stop is not None and place.epoch > stop):
             epochs = f'from {first} on' if stop is None else f'from {first} to {stop - 1}'
             raise _impossible_state(f'epoch {place.epoch} is not one {epochs}')
@@ -450,10 +446,10 @@ class _BatchOrder:
 
     def start_at(self, place: _Place, left_out: LeftOut) -> _Start:
         """Returns the start of the window of a place; raises InputError if no iterator can be there."""
-        epoch, count = place.epoch, self._rows.window_count(place.epoch)
+        epoch, count = place.epoch, self.rows.window_count(place.epoch)
         if place.window > count:
             raise _impossible_state(f'it is at window {place.window} of {count}')
-        end = self._rows.window_start(epoch, place.window)
+        end = self.rows.window_start(epoch, place.window)
         waiting, starts = place.waiting, place.starts or (0,) * len(place.waiting)
         problem = f'its {len(waiting)} waiting rows cannot all be waiting there'
         pairs = [*zip(waiting, starts)]
@@ -461,16 +457,16 @@ class _BatchOrder:
             raise _impossible_state(problem)
         if waiting and waiting[-1] >= end:
             raise _impossible_state(problem)
-        rows, encoded = self._rows.look_up(epoch, np.unique(np.array(waiting, np.int64)))
+        rows, encoded = self.rows.look_up(epoch, np.unique(np.array(waiting, np.int64)))
         left_out = left_out.plus(damaged=len({*waiting}) - rows.shape[1])
         sound = np.isin(waiting, rows[POSITION])
         positions, firsts = np.array(waiting, np.int64)[sound], np.array(starts, np.int64)[sound]
         kept = rows.take(np.searchsorted(rows[POSITION], positions), axis=1)
         kept[START] = firsts
-        lengths = self._rule.lengths_at(kept[LENGTHS:], firsts)
-        if lengths is None or not self._rule.arrange(lengths).can_all_wait():
+        lengths = self.rule.lengths_at(kept[LENGTHS:], firsts)
+        if lengths is None or not self.rule.arrange(lengths).can_all_wait():
             raise _impossible_state(f'its {len(waiting)} waiting rows do not wait for a batch')
-        place, encoded = dataclasses.replace(place, batch=0), encoded.with_ends(self._rule.ends)
+        place, encoded = dataclasses.replace(place, batch=0), encoded.with_ends(self.rule.ends)
         return place, left_out, kept, encoded, 0
 
     def form(
@@ -483,27 +479,25 @@ class _BatchOrder:
     ) -> _FormedWindow:
         """Forms the batches of a window; after the last one the waiting rows make the last."""
         epoch, number = place.epoch, place.window
-        is_end = number == self._rows.window_count(epoch)
+        is_end = number == self.rows.window_count(epoch)
         damaged, without_piece = 0, 0
         if not is_end:
-            first, last = (
-                self._rows.window_start(epoch, window) for window in (number, number + 1)
-            )
-            rows, read = self._rows.look_up(epoch, np.arange(first, last))
+            first, last = (self.rows.window_start(epoch, window) for window in (number, number + 1))
+            rows, read = self.rows.look_up(epoch, np.arange(first, last))
             damaged = last - first - rows.shape[1]
-            row_of, starts = self._rule.pieces(rows[LENGTHS:])
+            row_of, starts = self.rule.pieces(rows[LENGTHS:])
             without_piece = rows.shape[1] - int(np.count_nonzero(np.diff(row_of, prepend=-1)))
             pieces = rows.take(row_of, axis=1)
             pieces[START] = starts
             pieces[PLACE] += len(encoded)
             kept = np.hstack([kept, pieces])
-            encoded = EncodedRows.joined([encoded, read.with_ends(self._rule.ends)])
-        lengths = self._rule.lengths_at(kept[LENGTHS:], kept[START])
+            encoded = EncodedRows.joined([encoded, read.with_ends(self.rule.ends)])
+        lengths = self.rule.lengths_at(kept[LENGTHS:], kept[START])
         assert lengths is not None  # the rule has these pieces
-        batched = self._rule.arrange(lengths)
+        batched = self.rule.arrange(lengths)
         batches = self._partial_batches(batched, epoch) if is_end else batched.full_batches()
         sizes = []
-        if self._counts_ids:
+        if self.counts_ids:
             sizes = [batched.ids_in(which) for which, _ in batches]
         return _FormedWindow(
             place,
@@ -532,9 +526,9 @@ class _BatchOrder:
             others = (window.batches[number][0] for number in ahead)
             own = batched.pieces_of(np.concatenate([which, *others]))
             numbers, places_of_own = np.unique(kept[NUMBER, own], return_inverse=True)
-            lengths = np.empty((len(self._rule.features), len(numbers)), np.int64)
+            lengths = np.empty((len(self.rule.features), len(numbers)), np.int64)
             lengths[:, places_of_own] = kept[LENGTHS:, own]
-            window.encoded = self._rows.read(numbers, lengths)[1].with_ends(self._rule.ends)
+            window.encoded = self.rows.read(numbers, lengths)[1].with_ends(self.rule.ends)
             kept[PLACE] = -1
             kept[PLACE, own] = places_of_own
             places = kept[PLACE].take(pieces)
@@ -543,13 +537,13 @@ class _BatchOrder:
 
     def _partial_batches(self, batched: BatchedRows, epoch: int) -> list[Part]:
         """Returns the batches of rows that wait at the end of an epoch."""
-        if self._options.drop_remainder:
+        if self.options.drop_remainder:
             return []
         batches = batched.partial_batches()
-        if self._options.shuffle not in (True, 'exact'):
+        if self.options.shuffle not in (True, 'exact'):
             return batches
         # By their lengths they would be a curriculum that no full batch follows.
-        order = permutation(len(batches), self._options.seed, epoch, _PARTIAL)
+        order = permutation(len(batches), self.options.seed, epoch, _PARTIAL)
         return [batches[number] for number in order]
 
 

@@ -40,8 +40,6 @@ _MOST_PIECE = 1 << 31
 MOST_FINDINGS = 100
 """Findings of a file that are named; what is wrong with more of its records is only counted."""
 
-_TOO_LONG = 'the record is longer than 2 GiB, which no reader takes'
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -166,7 +164,7 @@ def check_records(
         if place:
             buffer[:filled] = data[place : place + filled]
         if filled > _MOST_PIECE:
-            findings.add(_TOO_LONG, row, start)
+            findings.add('the record is longer than 2 GiB, which no reader takes', row, start)
             filled, is_lost = 0, True
     if filled:
         findings.add('the file ends within the record', row, start)

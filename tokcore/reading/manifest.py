@@ -57,8 +57,6 @@ _MOST_BYTES = 64 << 20
 
 _SHARD = re.compile(rf'{SHARD_NAME}(?P<parquet>\.parquet)?')
 
-_FEATURES = ('inputs', 'targets')
-
 
 @dataclass(frozen=True, eq=False)
 class DatasetManifest:
@@ -293,8 +291,7 @@ def _check_vocabularies(vocabularies: Sequence[VocabularyRecord]) -> None:
 
 
 def _special_ids(record: VocabularyRecord) -> SpecialIds:
-    ids = record.special_ids or {}
-    return SpecialIds(**{role: ids.get(role) for role in SpecialIds._fields})
+    return SpecialIds(**{role: record.special_ids.get(role) for role in SpecialIds._fields})
 
 
 def recorded_scheme(path: str, name: str, vocabularies: Sequence[VocabularyRecord]) -> Scheme:
@@ -379,7 +376,7 @@ def recorded_features(roles: Set[str], options: Mapping[str, object]) -> tuple[s
         ValueError: they do not determine them.
     """
     features = tuple(recorded_format(roles, options).sides)
-    if not features or not set(features) <= set(_FEATURES):
+    if not features or not set(features) <= {'inputs', 'targets'}:
         raise ValueError(f'its rows are of {" and ".join(map(str, features))[:100]}')
     return features
 
@@ -471,9 +468,8 @@ def _files(data: bytes) -> list[OutputFile | VocabularyRecord]:
     fields = fields_of(content, Manifest, only=['files', 'vocabularies'])
     if 'index' in content:
         fields |= fields_of(content, Manifest, only=['index'])
-    vocabularies = fields.get('vocabularies', ())
-    more = [file for vocabulary in vocabularies for file in vocabulary.beside]
-    return [*fields.get('files', ()), *fields.get('index', ()), *vocabularies, *more]
+    more = [file for vocabulary in fields['vocabularies'] for file in vocabulary.beside]
+    return [*fields['files'], *fields.get('index', ()), *fields['vocabularies'], *more]
 
 
 def copied_datasets() -> Iterator[tuple[pathlib.Path, list[pathlib.Path]]]:

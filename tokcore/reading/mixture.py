@@ -51,7 +51,7 @@ class MixedRows(OrderedRows):
         Raises:
             InputError: a source has no rows, or so small a share that it has no slot.
         """
-        self._sources, self._window_rows = [*sources.values()], window_rows
+        self._sources, self.window_rows = [*sources.values()], window_rows
         self.features = features
         self.has_lengths = all(source.has_lengths for source in self._sources)
         sizes = [source.row_count for source in self._sources]
@@ -91,12 +91,6 @@ class MixedRows(OrderedRows):
         text = repr((of_sources, shares, self.row_count, stop if ends is None else self._taken))
         self.identity = hashlib.sha256(text.encode()).hexdigest()[:32]
         self.differs = 'of another mixture: its sources, weights or stop differ'
-
-    def window_count(self, epoch: int) -> int:
-        return -(-self.row_count // self._window_rows)
-
-    def window_start(self, epoch: int, number: int) -> int:
-        return min(number * self._window_rows, self.row_count)
 
     def numbers(self, epoch: int, positions: np.ndarray) -> np.ndarray:
         turns, slots = np.divmod(self._slots(positions), _PATTERN)

@@ -3,8 +3,8 @@
 An epoch is a permutation of the shards, and of the rows within windows of each shard, the same for any
 number of readers. `build` has shuffled the corpus across the shards, so windows suffice. The order is
 that of hashes of the row's number, the seed and the epoch (`EpochOrder`), so it is the same on every
-machine, and any row's position in it is computed without reading a record. `ListedOrder` has the number
-of each row, in any order. `mixture.MixedRows` mixes the orders of several splits.
+machine, and any row's position in it is computed without reading a record. Other orders are
+arrays with the number of each row. `mixture.MixedRows` mixes the orders of several splits.
 """
 
 from __future__ import annotations
@@ -56,11 +56,16 @@ class OrderedRows(Protocol):
     row_count: int
     """The number of rows of every epoch."""
 
+    window_rows: int
+    """Rows that form batches together, at most."""
+
     def window_count(self, epoch: int) -> int:
         """Returns the number of windows of an epoch, none of which is empty."""
+        return -(-self.row_count // self.window_rows)
 
     def window_start(self, epoch: int, number: int) -> int:
         """Returns the position at which a window begins; after the last one, the number of rows."""
+        return min(number * self.window_rows, self.row_count)
 
     def numbers(self, epoch: int, positions: np.ndarray) -> np.ndarray:
         """Returns the numbers of the rows at ascending positions, int64[n] both."""
@@ -147,15 +152,15 @@ class SplitInOrder(OrderedRows):
         self.row_count = sum(self._shard_rows)
         self.identity = shards_digest(shards).hex()
         self.differs = f'of other shards than those of {split} in {folder}: their checksums differ'
+        self._by_number = SplitRows(shards, features, id_counts, options.on_error == 'skip')
         if options.shuffle == 'corpus':
-            keys = SplitRows(shards, features, id_counts).keys()
+            keys = self._by_number.keys()
             if seed is None:
                 raise InputError(
                     f'{folder} does not record the seed of its order keys, from which the order of the '
                     'corpus follows; write it with EncodeBlocks and WriteShards again'
                 )
-            self._in_corpus = ListedOrder(order_of_corpus(keys, seed), self.window_rows)
-        self._by_number = SplitRows(shards, features, id_counts, options.on_error == 'skip')
+            self._in_corpus = order_of_corpus(keys, seed)
         for number, shard in enumerate(shards):
             if not shard.rows:
                 self._by_number.reader(number)  # no window will open it, and it may have rows
@@ -166,15 +171,19 @@ class SplitInOrder(OrderedRows):
         self._rows_of = functools.lru_cache(maxsize=2)(self._rows_of)  # type: ignore[method-assign]
 
     def window_count(self, epoch: int) -> int:
-        return self._order(epoch).window_count
+        order = self._order(epoch)
+        return order.window_count if isinstance(order, EpochOrder) else super().window_count(epoch)
 
     def window_start(self, epoch: int, number: int) -> int:
-        return self._order(epoch).window_start(number)
+        order = self._order(epoch)
+        if isinstance(order, EpochOrder):
+            return order.window_start(number)
+        return super().window_start(epoch, number)
 
     def numbers(self, epoch: int, positions: np.ndarray) -> np.ndarray:
         order = self._order(epoch)
-        if isinstance(order, ListedOrder):
-            return order.numbers[positions]
+        if not isinstance(order, EpochOrder):
+            return order[positions]
         parts = [np.empty(0, np.int64)]
         while len(positions):
             number = order.window_of(int(positions[0]))
@@ -228,13 +237,13 @@ class SplitInOrder(OrderedRows):
     def _read_window(self, shard: int, first: int, last: int) -> tuple[np.ndarray, EncodedRows]:
         return self._by_number.reader(shard).read(first, last)
 
-    def _order(self, epoch: int) -> EpochOrder | ListedOrder:
+    def _order(self, epoch: int) -> EpochOrder | np.ndarray:
+        """Returns the order of an epoch, or int64[rows], the number of the row at each position."""
         options = self._options
         if options.shuffle == 'corpus':
             return self._in_corpus
         if options.shuffle == 'exact':
-            numbers = permutation(self.row_count, options.seed, epoch)
-            return ListedOrder(numbers, self.window_rows)
+            return permutation(self.row_count, options.seed, epoch)
         seed = options.seed if options.shuffle else None
         return EpochOrder(self._shard_rows, self.window_rows, seed, epoch)
 
@@ -321,28 +330,6 @@ class Window:
     first: int
     last: int
     position: int
-
-
-@dataclass(frozen=True, eq=False)
-class ListedOrder:
-    """Any order of all rows, which takes 8 bytes of memory for each row.
-
-    Attributes:
-        numbers: int64[rows], the number of the row at each position.
-        window_rows: rows that are read together.
-    """
-
-    numbers: np.ndarray
-    window_rows: int
-
-    @property
-    def window_count(self) -> int:
-        """The number of windows, none of which is empty."""
-        return -(-len(self.numbers) // self.window_rows)
-
-    def window_start(self, number: int) -> int:
-        """Returns the position at which a window begins; after the last one, the number of rows."""
-        return min(number * self.window_rows, len(self.numbers))
 
 
 def permutation(count: int, *seeds: int) -> np.ndarray:

@@ -43,7 +43,6 @@ from tokcore.records.tfrecord import masked_crc32c, parse_features, stream_recor
 from tokcore.regular_files import open_regular, read_regular
 from tokcore.schemes import find_scheme, scheme_names, schemes_of_file
 
-_RECORDS_NAME = 'records.json'
 _MOST_BYTES = 64 << 20
 """Bytes of `records.json`: with 100,000 files it has 15 MB."""
 
@@ -236,7 +235,7 @@ def _read(folder: str) -> OtherRecords:
 
 
 def _records_path(folder: str) -> str:
-    return os.path.join(folder, INDEX_FOLDER, _RECORDS_NAME)
+    return os.path.join(folder, INDEX_FOLDER, 'records.json')
 
 
 def _again(folder: str) -> str:
@@ -271,7 +270,7 @@ def _indexed(path: str) -> ShardFile:
 def _grouped(files: Iterable[IndexedFile]) -> dict[str, list[IndexedFile]]:
     """Returns files by what the names of their split have in common, in the order of their numbers."""
     groups: dict[str, list[IndexedFile]] = collections.defaultdict(list)
-    for file in sorted(files, key=lambda file: (_shard_number(file.name), file.name)):
+    for file in sorted(files, key=lambda file: (_number_and_count(file.name)[0], file.name)):
         groups[_group(file.name)].append(file)
     return groups
 
@@ -279,11 +278,8 @@ def _grouped(files: Iterable[IndexedFile]) -> dict[str, list[IndexedFile]]:
 def _refuse_missing(folder: str, files: Iterable[IndexedFile]) -> None:
     """Raises InputError if a shard of a split is missing."""
     for group, members in _grouped(files).items():
-        numbers = [_SHARD_NUMBER.search(_ENDING.sub('', file.name)) for file in members]
-        counts = {int(number[2]) if number else None for number in numbers}
-        if counts != {None} and [int(number[1]) if number else -1 for number in numbers] != [
-            *range(max(count or 0 for count in counts))
-        ]:
+        numbers, counts = zip(*(_number_and_count(file.name) for file in members))
+        if max(counts) >= 0 and [*numbers] != [*range(max(counts))]:
             raise InputError(
                 f'{folder} has not all shards of {group}, but {", ".join(file.name for file in members):.200}; '
                 'bring the others, and run `tokbeam index` again'
@@ -311,10 +307,10 @@ def _group(name: str) -> str:
     return _ENDING.sub('', plain) or 'train'
 
 
-def _shard_number(name: str) -> int:
-    """Returns the number of a shard in its name, where zeros may be left out before it; else -1."""
+def _number_and_count(name: str) -> tuple[int, int]:
+    """Returns a shard's number and how many there are by its name, where zeros may be left out; else -1."""
     number = _SHARD_NUMBER.search(_ENDING.sub('', name))
-    return int(number[1]) if number else -1
+    return (int(number[1]), int(number[2])) if number else (-1, -1)
 
 
 def _split(group: str) -> str:

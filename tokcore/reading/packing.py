@@ -159,15 +159,15 @@ class _PackedRows:
         full = total // length
         self._whole = full - full % self._rule.batch_size
 
-    def _batches(self, first: int, last: int) -> list[Part]:
+    def _batches(self, rows: int) -> list[Part]:
         size = self._rule.batch_size
-        return [(np.arange(at, min(at + size, last)), 0) for at in range(first, last, size)]
+        return [(np.arange(at, min(at + size, rows)), 0) for at in range(0, rows, size)]
 
     def full_batches(self) -> list[Part]:
-        return self._batches(0, self._whole)
+        return self._batches(self._whole)
 
     def partial_batches(self) -> list[Part]:
-        return self._batches(0, len(self._bounds) - 1)
+        return self._batches(len(self._bounds) - 1)
 
     def waiting(self) -> tuple[np.ndarray, int]:
         first = self._bounds[self._whole]

@@ -271,7 +271,16 @@ def row_sizes(shard: ShardFile, features: Sequence[str]) -> Iterator[tuple[np.nd
     Raises:
         InputError: it is damaged, or has not the number of records that the manifest states.
     """
-    return _TFRecordReader(shard, dict.fromkeys(features, LARGEST_ID), skips=False).sizes()
+    reader = _TFRecordReader(shard, dict.fromkeys(features, LARGEST_ID), skips=False)
+    row = start = 0
+    while row < shard.rows:
+        last = min(row + _STREAM_RECORDS, shard.rows)
+        end, _, records, _ = reader.index(row, start, last, checks=False)
+        _, rows = reader.read(row, last)
+        lengths = np.diff(records[0] - HEADER_SIZE, append=end)
+        yield lengths, rows.lengths.astype(np.uint32).reshape(-1, last - row).T
+        row, start = last, end
+    reader.read(shard.rows, shard.rows)  # raises if there are more records
 
 
 def all_record_starts(data: np.ndarray, path: str) -> Iterator[np.ndarray]:
@@ -348,10 +357,10 @@ class _TFRecordReader:
         known = bisect.bisect(self._known_starts, (first, 1 << 62)) - 1
         row, start = self._known_starts[known]
         if row < first:
-            start, row = self._index(row, start, first, checks=False)[:2]
+            start, row = self.index(row, start, first, checks=False)[:2]
             if row < first:  # the file is damaged before the first row, and that is skipped
                 return np.empty(0, np.int64), EncodedRows.empty(self._examples.features)
-        end, end_row, records, damaged = self._index(row, start, last, checks=True)
+        end, end_row, records, damaged = self.index(row, start, last, checks=True)
         if end_row == last and self._known_starts[-1][0] < last:
             self._known_starts.append((last, end))
         if end_row == last == self._rows and end < len(self._data):
@@ -393,19 +402,7 @@ class _TFRecordReader:
             }
         return self.pick(np.array([number]), np.array([[start], [end]])).ids
 
-    def sizes(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yields what `row_sizes` does."""
-        row = start = 0
-        while row < self._rows:
-            last = min(row + _STREAM_RECORDS, self._rows)
-            end, _, records, _ = self._index(row, start, last, checks=False)
-            _, rows = self.read(row, last)
-            lengths = np.diff(records[0] - HEADER_SIZE, append=end)
-            yield lengths, rows.lengths.astype(np.uint32).reshape(-1, last - row).T
-            row, start = last, end
-        self.read(self._rows, self._rows)  # raises if there are more records
-
-    def _index(
+    def index(
         self, row: int, start: int, last: int, checks: bool
     ) -> tuple[int, int, np.ndarray, np.ndarray]:
         """Indexes the records from `row`, at byte `start`, up to `last`.

@@ -130,7 +130,7 @@ class TorchBatches(torch.utils.data.IterableDataset):
             ) from error
         self._current = self._loaded = None
         if checked_state.batches is not None:
-            self._batches_at(checked_state.batches)  # raises what it would raise in a worker
+            self._batches_at(checked_state)  # raises what it would raise in a worker
             self._loaded = checked_state
         # The iteration that continues has been counted.
         self._iterations.count = checked_state.iterations - (checked_state.batches is not None)
@@ -142,23 +142,15 @@ class TorchBatches(torch.utils.data.IterableDataset):
                 f'the state is of worker {state.worker} of {state.workers}, and this is worker '
                 f'{worker} of {workers}; go on with as many workers'
             )
-        assert state.batches is not None
-        return self._batches_at(
-            state.batches, worker, workers, is_same_worker=state.workers == workers
-        )
+        return self._batches_at(state)
 
-    def _batches_at(
-        self,
-        state: dict[str, object],
-        worker: int = 0,
-        workers: int = 1,
-        is_same_worker: bool = False,
-    ) -> BatchIterator:
+    def _batches_at(self, state: _State) -> BatchIterator:
         """Returns the iterator of a state, which may have begun at another epoch than this one."""
-        arguments = IteratorState.read(state).arguments
+        arguments = IteratorState.read(state.batches).arguments
         options = {**self._options.non_defaults(), 'first_epoch': arguments.get('first_epoch', 0)}
+        worker, workers = _worker()
         iterator = self._batches(type(self._options).of(options), worker, workers)
-        iterator.resume(state, is_same_worker)
+        iterator.resume(state.batches, is_same_worker=state.workers == workers)
         return iterator
 
     def _next_number(self) -> int:

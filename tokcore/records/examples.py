@@ -38,10 +38,6 @@ from tokcore.records.tfrecord import (
 )
 from tokcore.text.rows import Normalizer
 
-_DEFAULT_BYTE_LIMIT = 256 << 20
-"""Some thirty blocks of 8 MiB: with 1,000 buckets an element of Beam has 256 KiB, large against its
-cost. With half of it elements are half as large; twice is much where each thread has a buffer."""
-
 PART_OVERHEAD = 512
 """Bytes of the Python objects around a part's three arrays, which matter with many buckets."""
 
@@ -52,7 +48,7 @@ class BucketBuffer:
     Raises ValueError if the number of buckets is not within 1 to 2^32, or the limit is negative.
     """
 
-    def __init__(self, buckets: int, byte_limit: int = _DEFAULT_BYTE_LIMIT):
+    def __init__(self, buckets: int, byte_limit: int):
         if byte_limit < 0:
             raise ValueError(f'a limit of {byte_limit} bytes is negative')
         if not 1 <= buckets <= 1 << 32:
@@ -61,12 +57,7 @@ class BucketBuffer:
         self._byte_limit = byte_limit
         self._parts: dict[int, list[FramedRows]] = {}
         self._sizes: dict[int, int] = {}
-        self._nbytes = 0
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory of the rows."""
-        return self._nbytes
+        self.nbytes = 0  # of memory of the rows
 
     def add(self, rows: FramedRows) -> list[tuple[int, FramedRows]]:
         """Adds rows; returns and removes the fullest buckets until the others fit the limit.
@@ -77,13 +68,13 @@ class BucketBuffer:
             self._parts.setdefault(bucket, []).append(part)
             size = part.nbytes + PART_OVERHEAD
             self._sizes[bucket] = self._sizes.get(bucket, 0) + size
-            self._nbytes += size
-        if self._nbytes <= self._byte_limit:
+            self.nbytes += size
+        if self.nbytes <= self._byte_limit:
             return []
         flushed = []
         for bucket in sorted(self._sizes, key=lambda bucket: (-self._sizes[bucket], bucket)):
             flushed.append(self._flush(bucket))
-            if self._nbytes <= self._byte_limit:
+            if self.nbytes <= self._byte_limit:
                 break
         return flushed
 
@@ -92,7 +83,7 @@ class BucketBuffer:
         return [self._flush(bucket) for bucket in sorted(self._sizes)]
 
     def _flush(self, bucket: int) -> tuple[int, FramedRows]:
-        self._nbytes -= self._sizes.pop(bucket)
+        self.nbytes -= self._sizes.pop(bucket)
         return bucket, join_rows(self._parts.pop(bucket))
 
 

@@ -44,8 +44,8 @@ SHARD_ENDINGS = (
 )
 """What follows the names of shards that are not TFRecords, as a regular expression."""
 
-_NAMES_OF_SPLITS = {'train': 'train', 'dev': 'val', 'test': 'test'}
-"""What files are called that are all of a split, as in nanoGPT."""
+NAMES_OF_SPLITS = {'train': 'train', 'dev': 'val', 'test': 'test'}
+"""What files are called, without their ending, that are all of a split, as in nanoGPT."""
 
 FILE_OF_SPLIT = r'(?:train|val|test)\.(?:bin|csv\.gz)'
 """The names of these files, as a regular expression."""
@@ -117,14 +117,9 @@ def file_of_shard(name: str) -> FileOfShard | None:
         return FileOfShard(match['shard'], match['split'], int(match['number']), match['ending'])
     if re.fullmatch(FILE_OF_SPLIT, name):
         shard, dot, ending = name.partition('.')
-        split = next(split for split, name in _NAMES_OF_SPLITS.items() if name == shard)
+        split = next(split for split, name in NAMES_OF_SPLITS.items() if name == shard)
         return FileOfShard(shard, split, 0, dot + ending)
     return None
-
-
-def name_of_split(split: str) -> str:
-    """Returns what a file is called, without its ending, that is all of a split: `val` for `dev`."""
-    return _NAMES_OF_SPLITS[split]
 
 
 @dataclass(frozen=True)

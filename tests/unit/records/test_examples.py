@@ -73,7 +73,7 @@ def test_the_fullest_bucket_is_sent_first_and_no_more_than_needed():
 
 
 def test_the_parts_of_a_bucket_are_joined():
-    buffer = BucketBuffer(2)
+    buffer = BucketBuffer(2, 1 << 20)
     first, second = [(3, b'one'), (1, b'two')], [(2, b'three')]
     assert buffer.add(framed(first)) == buffer.add(framed(second)) == []
     [(bucket, rows)] = buffer.flush_all()
@@ -82,7 +82,7 @@ def test_the_parts_of_a_bucket_are_joined():
 
 def test_impossible_sizes_are_refused():
     with pytest.raises(ValueError, match='buckets'):
-        BucketBuffer(0)
+        BucketBuffer(0, 1)
     with pytest.raises(ValueError, match='negative'):
         BucketBuffer(1, -1)
 
