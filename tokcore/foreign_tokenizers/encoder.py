@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -128,14 +129,11 @@ class _OriginalRows:
     """A `PreTokenizer` of original rows, in Python; it is for lists of unknown tokens."""
 
     name = 'pretrained'
+    options: ClassVar[Mapping[str, object]] = {}
 
     def __init__(self, vocabulary: PretrainedVocabulary, find: Finders):
         self._vocabulary = vocabulary
         self._finders = find
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        return {}
 
     def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
         side = Side(rows.text, rows.starts, rows.ends)
