@@ -55,9 +55,6 @@ class TextStep(NamedTuple):
     align: Callable[[AlignedText], AlignedText]
     leaves_ascii: bool = False
 
-    def __call__(self, texts: Side) -> Side:
-        return self.rewrite(texts)
-
 
 _FORMS: dict[str, NormalForm] = {'NFC': 'NFC', 'NFD': 'NFD', 'NFKC': 'NFKC', 'NFKD': 'NFKD'}
 
