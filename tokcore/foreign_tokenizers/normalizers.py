@@ -104,10 +104,7 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
             return _replacement(part, path, where)
         case 'Precompiled':
             replacements = _cluster_replacements(part, path, where)
-            return TextStep(
-                functools.partial(_with_clusters_replaced, replacements=replacements),
-                replacements.align,
-            )
+            return TextStep(replacements.rewrite, replacements.align)
         case 'BertNormalizer':
             return _bert_step(part)
     refuse(path, where, f'the normalizer {kind}')
@@ -144,13 +141,6 @@ def _cluster_replacements(part: Mapping[str, Any], path: str, where: str) -> Clu
             f'{path}: {where}.precompiled_charsmap is damaged; give a whole tokenizer.json'
         )
     return ClusterReplacements(charsmap)
-
-
-def _with_clusters_replaced(side: Side, replacements: ClusterReplacements) -> Side:
-    side, rows = replacements.by_table(side)
-    if not len(rows):
-        return side
-    return replace_rows(side, rows, rewritten(side.take(rows).joined(), replacements))
 
 
 def prepended(side: Side, prefix: str, to: np.ndarray | None = None) -> Side:
@@ -361,8 +351,8 @@ class ClusterReplacements:
                     changes[-1] = changes[-1][0], changes[-1][1] + len(new) - len(old)
         return text.changed(changes)
 
-    def by_table(self, side: Side) -> tuple[Side, np.ndarray]:
-        """Returns the rows with their replacements, and int64[…]: the numbers of rows that stay to be done."""
+    def rewrite(self, side: Side) -> Side:
+        """Returns the rows with their replacements."""
         table = self._table
         sizes = np.empty(len(side), np.int64)
         _measure(*side.arrays(), table, sizes)
@@ -372,7 +362,10 @@ class ClusterReplacements:
             text = np.empty(int(offsets[-1]), np.uint8)
             write_replaced(*side.take(changed).arrays(), table.replacements, offsets, text)
             side = replace_rows(side, changed, Side(text, offsets[:-1], offsets[1:]))
-        return side, np.flatnonzero(sizes == _OTHER)
+        rows = np.flatnonzero(sizes == _OTHER)
+        if not len(rows):
+            return side
+        return replace_rows(side, rows, rewritten(side.take(rows).joined(), self))
 
     @functools.cached_property
     def _table(self) -> _ClusterTable:
