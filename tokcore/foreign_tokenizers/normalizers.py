@@ -34,7 +34,6 @@ from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS, category_in, next_character, runs_of
 from tokcore.text.unicode_normalization import (
     STAYS,
-    NormalForm,
     Replacements,
     normalize_by_9,
     normalize_rows,
@@ -55,8 +54,6 @@ class TextStep(NamedTuple):
     align: Callable[[AlignedText], AlignedText]
     leaves_ascii: bool = False
 
-
-_FORMS: dict[str, NormalForm] = {'NFC': 'NFC', 'NFD': 'NFD', 'NFKC': 'NFKC', 'NFKD': 'NFKD'}
 
 _IDEOGRAPHS = (
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
@@ -83,8 +80,12 @@ def text_steps(part: Any, path: str, place: str) -> list[TextStep]:
 def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
     kind = part_type(part, path, where)
     match kind:
-        case 'NFC' | 'NFD' | 'NFKC' | 'NFKD':
-            return normal_form(_FORMS[kind])
+        case 'NFC' | 'NFD' | 'NFKC' | 'NFKD' as form:
+            return TextStep(
+                functools.partial(normalize_rows, form=form),
+                operator.methodcaller('normalized', form),
+                leaves_ascii=True,
+            )
         case 'Lowercase':
             return _by_character(_lowercase)
         case 'StripAccents':
@@ -119,15 +120,6 @@ def _text_step(
 def _by_character(change: Callable[[str], str]) -> TextStep:
     """Returns a step that changes each character by itself."""
     return _text_step(change, operator.methodcaller('mapped', change))
-
-
-def normal_form(form: NormalForm) -> TextStep:
-    """Returns the step of a normal form of Unicode."""
-    return TextStep(
-        functools.partial(normalize_rows, form=form),
-        operator.methodcaller('normalized', form),
-        leaves_ascii=True,
-    )
 
 
 def _cluster_replacements(part: Mapping[str, Any], path: str, where: str) -> ClusterReplacements:
@@ -393,18 +385,14 @@ class ClusterReplacements:
     def _parts(self, cluster: str) -> list[tuple[str, str]]:
         """Returns what is replaced of a cluster, all of it or each character, with what replaces it."""
         if len(cluster.encode('utf-8', 'surrogatepass')) <= _LARGEST_CLUSTER:
-            replaced = self._shortest(cluster)
+            replaced = shortest_replacement(cluster, self._charsmap)
             if replaced is not None:
                 return [(cluster, replaced)]
-        replacements = map(self._shortest, cluster)
+        replacements = [shortest_replacement(each, self._charsmap) for each in cluster]
         return [
             (character, character if new is None else new)
             for character, new in zip(cluster, replacements, strict=True)
         ]
-
-    def _shortest(self, text: str) -> str | None:
-        data = shortest_replacement(text.encode('utf-8', 'surrogatepass'), self._charsmap)
-        return None if data is None else data.decode()
 
 
 class _ClusterTable(NamedTuple):
@@ -506,13 +494,13 @@ def replacement_at(charsmap: Charsmap, place: int) -> bytes:
     return data.partition(b'\0')[0]
 
 
-def shortest_replacement(text: bytes, charsmap: Charsmap) -> bytes | None:
+def shortest_replacement(text: str, charsmap: Charsmap) -> str | None:
     """Returns the replacement of the shortest string that a text begins with; None if there is none."""
     units = charsmap.units
     if not len(units):
         return None
     node = int(_child_offsets(units[:1])[0])
-    for byte in text:
+    for byte in text.encode('utf-8', 'surrogatepass'):
         if byte == 0:
             return None
         node ^= byte
@@ -521,7 +509,7 @@ def shortest_replacement(text: bytes, charsmap: Charsmap) -> bytes | None:
             return None
         node ^= (unit >> 10) << ((unit & (1 << 9)) >> 6)
         if unit >> 8 & 1:
-            return replacement_at(charsmap, int(units[node]) & _PLACE)
+            return replacement_at(charsmap, int(units[node]) & _PLACE).decode()
     return None
 
 
