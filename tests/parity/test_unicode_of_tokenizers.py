@@ -122,7 +122,7 @@ def normalized(part, texts):
     [step] = text_steps(part, 'file', 'normalizer')
     found = []
     for text in texts:
-        side = step(side_of_text(text))
+        side = step.rewrite(side_of_text(text))
         found.append(side.row(0))
         assert step.align(AlignedText.of(text)).text == found[-1]
     return found

@@ -11,9 +11,9 @@ A space is U+0020 in some rows and U+2581 in others, and here they are one chara
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from tokcore.kernels.hash_tables import (
 from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation, read_only
 from tokcore.kernels.simd import CHUNK, byte_range_mask, popcount, trailing_zeros
 from tokcore.text.byte_level_scan import put_borders
-from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens, slice_parts
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, TextRows, scan_tokens, slice_parts
 from tokcore.text.unicode import CODE_POINTS, decode_word
 
 _CODE_BITS = 21
@@ -183,16 +183,12 @@ class BorderPreTokenizer:
     borders: Borders
 
     name = 'borders'
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        return {}
+    options: ClassVar[Mapping[str, object]] = {}
 
     def prepare(self, rows: TextRows) -> tuple[Borders, np.ndarray]:
         return self.borders, rows.text
 
-    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
-        return slice_parts(self, rows, row, longest)
+    row_parts = slice_parts
 
 
 @scan_tokens.register(Borders)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -102,10 +103,9 @@ def finders(vocabulary: PretrainedVocabulary, allow_special_tokens: bool) -> Fin
 
 
 def _normalized(text: str, steps: Sequence[TextStep]) -> str:
-    data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
-    side = Side(read_only(data), np.zeros(1, np.int64), np.full(1, len(data)))
+    side = side_of_text(text)
     for step in steps:
-        side = step(side)
+        side = step.rewrite(side)
     return side.text[side.starts[0] : side.ends[0]].tobytes().decode('utf-8', 'surrogatepass')
 
 
@@ -113,10 +113,7 @@ def texts_of(vocabulary: PretrainedVocabulary, find: Finders, parts: Parts) -> P
     """Returns the texts of rows as the pre-tokenizer cuts them, and the added tokens between them."""
     original, normalized = find
     parts = original.cut(parts)
-    texts = parts.texts
-    for step in vocabulary.steps:
-        texts = step(texts)
-    parts = parts._replace(texts=texts)
+    parts = parts._replace(texts=vocabulary.normalized(parts.texts))
     if normalized:
         parts = normalized.cut(parts)
     cutting = vocabulary.cutting
@@ -128,14 +125,11 @@ class _OriginalRows:
     """A `PreTokenizer` of original rows, in Python; it is for lists of unknown tokens."""
 
     name = 'pretrained'
+    options: ClassVar[Mapping[str, object]] = {}
 
     def __init__(self, vocabulary: PretrainedVocabulary, find: Finders):
         self._vocabulary = vocabulary
         self._finders = find
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        return {}
 
     def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
         side = Side(rows.text, rows.starts, rows.ends)

@@ -34,7 +34,6 @@ from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS, category_in, next_character, runs_of
 from tokcore.text.unicode_normalization import (
     STAYS,
-    NormalForm,
     Replacements,
     normalize_by_9,
     normalize_rows,
@@ -55,11 +54,6 @@ class TextStep(NamedTuple):
     align: Callable[[AlignedText], AlignedText]
     leaves_ascii: bool = False
 
-    def __call__(self, texts: Side) -> Side:
-        return self.rewrite(texts)
-
-
-_FORMS: dict[str, NormalForm] = {'NFC': 'NFC', 'NFD': 'NFD', 'NFKC': 'NFKC', 'NFKD': 'NFKD'}
 
 _IDEOGRAPHS = (
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
@@ -86,8 +80,12 @@ def text_steps(part: Any, path: str, place: str) -> list[TextStep]:
 def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
     kind = part_type(part, path, where)
     match kind:
-        case 'NFC' | 'NFD' | 'NFKC' | 'NFKD':
-            return normal_form(_FORMS[kind])
+        case 'NFC' | 'NFD' | 'NFKC' | 'NFKD' as form:
+            return TextStep(
+                functools.partial(normalize_rows, form=form),
+                operator.methodcaller('normalized', form),
+                leaves_ascii=True,
+            )
         case 'Lowercase':
             return _by_character(_lowercase)
         case 'StripAccents':
@@ -107,10 +105,7 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
             return _replacement(part, path, where)
         case 'Precompiled':
             replacements = _cluster_replacements(part, path, where)
-            return TextStep(
-                functools.partial(_with_clusters_replaced, replacements=replacements),
-                replacements.align,
-            )
+            return TextStep(replacements.rewrite, replacements.align)
         case 'BertNormalizer':
             return _bert_step(part)
     refuse(path, where, f'the normalizer {kind}')
@@ -127,15 +122,6 @@ def _by_character(change: Callable[[str], str]) -> TextStep:
     return _text_step(change, operator.methodcaller('mapped', change))
 
 
-def normal_form(form: NormalForm) -> TextStep:
-    """Returns the step of a normal form of Unicode."""
-    return TextStep(
-        functools.partial(normalize_rows, form=form),
-        operator.methodcaller('normalized', form),
-        leaves_ascii=True,
-    )
-
-
 def _cluster_replacements(part: Mapping[str, Any], path: str, where: str) -> ClusterReplacements:
     try:
         data = base64.b64decode(part.get('precompiled_charsmap') or '', validate=True)
@@ -147,13 +133,6 @@ def _cluster_replacements(part: Mapping[str, Any], path: str, where: str) -> Clu
             f'{path}: {where}.precompiled_charsmap is damaged; give a whole tokenizer.json'
         )
     return ClusterReplacements(charsmap)
-
-
-def _with_clusters_replaced(side: Side, replacements: ClusterReplacements) -> Side:
-    side, rows = replacements.by_table(side)
-    if not len(rows):
-        return side
-    return replace_rows(side, rows, rewritten(side.take(rows).joined(), replacements))
 
 
 def prepended(side: Side, prefix: str, to: np.ndarray | None = None) -> Side:
@@ -364,8 +343,8 @@ class ClusterReplacements:
                     changes[-1] = changes[-1][0], changes[-1][1] + len(new) - len(old)
         return text.changed(changes)
 
-    def by_table(self, side: Side) -> tuple[Side, np.ndarray]:
-        """Returns the rows with their replacements, and int64[…]: the numbers of rows that stay to be done."""
+    def rewrite(self, side: Side) -> Side:
+        """Returns the rows with their replacements."""
         table = self._table
         sizes = np.empty(len(side), np.int64)
         _measure(*side.arrays(), table, sizes)
@@ -375,7 +354,10 @@ class ClusterReplacements:
             text = np.empty(int(offsets[-1]), np.uint8)
             write_replaced(*side.take(changed).arrays(), table.replacements, offsets, text)
             side = replace_rows(side, changed, Side(text, offsets[:-1], offsets[1:]))
-        return side, np.flatnonzero(sizes == _OTHER)
+        rows = np.flatnonzero(sizes == _OTHER)
+        if not len(rows):
+            return side
+        return replace_rows(side, rows, rewritten(side.take(rows).joined(), self))
 
     @functools.cached_property
     def _table(self) -> _ClusterTable:
@@ -403,18 +385,14 @@ class ClusterReplacements:
     def _parts(self, cluster: str) -> list[tuple[str, str]]:
         """Returns what is replaced of a cluster, all of it or each character, with what replaces it."""
         if len(cluster.encode('utf-8', 'surrogatepass')) <= _LARGEST_CLUSTER:
-            replaced = self._shortest(cluster)
+            replaced = shortest_replacement(cluster, self._charsmap)
             if replaced is not None:
                 return [(cluster, replaced)]
-        replacements = map(self._shortest, cluster)
+        replacements = [shortest_replacement(each, self._charsmap) for each in cluster]
         return [
             (character, character if new is None else new)
             for character, new in zip(cluster, replacements, strict=True)
         ]
-
-    def _shortest(self, text: str) -> str | None:
-        data = shortest_replacement(text.encode('utf-8', 'surrogatepass'), self._charsmap)
-        return None if data is None else data.decode()
 
 
 class _ClusterTable(NamedTuple):
@@ -516,13 +494,13 @@ def replacement_at(charsmap: Charsmap, place: int) -> bytes:
     return data.partition(b'\0')[0]
 
 
-def shortest_replacement(text: bytes, charsmap: Charsmap) -> bytes | None:
+def shortest_replacement(text: str, charsmap: Charsmap) -> str | None:
     """Returns the replacement of the shortest string that a text begins with; None if there is none."""
     units = charsmap.units
     if not len(units):
         return None
     node = int(_child_offsets(units[:1])[0])
-    for byte in text:
+    for byte in text.encode('utf-8', 'surrogatepass'):
         if byte == 0:
             return None
         node ^= byte
@@ -531,7 +509,7 @@ def shortest_replacement(text: bytes, charsmap: Charsmap) -> bytes | None:
             return None
         node ^= (unit >> 10) << ((unit & (1 << 9)) >> 6)
         if unit >> 8 & 1:
-            return replacement_at(charsmap, int(units[node]) & _PLACE)
+            return replacement_at(charsmap, int(units[node]) & _PLACE).decode()
     return None
 
 

@@ -6,9 +6,9 @@ Patterns that have a name are cut by their kernels, others by the package `regex
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import regex
@@ -24,7 +24,6 @@ from tokcore.text.patterns import PUNCTUATION, WHITE_SPACE, named_pattern, patte
 from tokcore.text.pre_tokenizer import (
     CHUNK_TOKENS,
     PreTokenizer,
-    RowPart,
     RowTokens,
     TextRows,
     scan_tokens,
@@ -245,16 +244,12 @@ class MarkPreTokenizer:
     """A `PreTokenizer` whose tokens begin at marks, U+2581."""
 
     name = 'marks'
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        return {}
+    options: ClassVar[Mapping[str, object]] = {}
 
     def prepare(self, rows: TextRows) -> tuple[_Marks, np.ndarray]:
         return _Marks(_STRIDE), rows.text
 
-    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
-        return slice_parts(self, rows, row, longest)
+    row_parts = slice_parts
 
 
 @scan_tokens.register(_Marks)

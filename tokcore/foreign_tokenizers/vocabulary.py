@@ -107,7 +107,7 @@ class PretrainedVocabulary(EntriesWithAddedTokens):
     def normalized(self, side: Side) -> Side:
         """Returns rows as the normalizer makes them."""
         for step in self.steps:
-            side = step(side)
+            side = step.rewrite(side)
         return side
 
     def dump(self) -> bytes:

@@ -11,14 +11,14 @@ becomes `\<decimal>;`.
 import functools
 import re
 import types
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import byte_range_mask, load_word, put_places, trailing_zeros
-from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens, slice_parts
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, TextRows, scan_tokens, slice_parts
 from tokcore.text.unicode import alphanumeric_table, decode_word, ideograph_mask
 
 BACKSLASH, UNDERSCORE, LETTER_U, LINE_FEED = ord('\\'), ord('_'), ord('u'), ord('\n')
@@ -138,8 +138,7 @@ class T2TPreTokenizer:
     def prepare(self, rows: TextRows) -> tuple[_AlphanumericRuns, np.ndarray]:
         return _AlphanumericRuns(alphanumeric_bits()), rows.text
 
-    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
-        return slice_parts(self, rows, row, longest)
+    row_parts = slice_parts
 
 
 @functools.cache

@@ -83,21 +83,11 @@ def letter_classes(code: str) -> np.ndarray:
 
 
 def runs_of(pattern: str) -> list[tuple[int, int]]:
-    """Returns the runs of code points that a pattern matches, as (first, last + 1)."""
+    """Returns the runs of code points that a pattern of no surrogates matches, as (first, last + 1)."""
     import regex
 
-    # A text of all code points in order, without the surrogates, which are not letters.
-    gap, width = 0xD800, 0x800
-    text = ''.join(map(chr, (*range(gap), *range(gap + width, 0x110000))))
-    runs = []
-    for match in regex.finditer(pattern, text, regex.V1):
-        first, end = match.span()
-        if first < gap < end:
-            runs.append((first, gap))
-            first = gap
-        shift = width if first >= gap else 0
-        runs.append((first + shift, end + shift))
-    return runs
+    text = ''.join(map(chr, range(CODE_POINTS)))
+    return [match.span() for match in regex.finditer(pattern, text, regex.V1)]
 
 
 def character_name(character: str) -> str:

@@ -7,7 +7,7 @@ within a piece, and a backslash that begins what looks like an escape or is righ
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import byte_range_mask, load_word, put_places, trailing_zeros
-from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens, slice_parts
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, TextRows, scan_tokens, slice_parts
 from tokcore.text.unicode import decode_word, whitespace_table
 
 _TO_ESCAPE = re.compile(r'\s|\\(?=\d+;|\s|\\+(?:\d+;|\s))')
@@ -85,8 +85,7 @@ class SpacePreTokenizer:
         table = whitespace_table() if self.split == 'unicode' else _SPACE_ALONE
         return WhiteSpace(table, self.at_line_breaks), rows.text
 
-    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
-        return slice_parts(self, rows, row, longest)
+    row_parts = slice_parts
 
 
 @kernel_without_allocation
