@@ -336,7 +336,7 @@ def _encode_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
 
 
 def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> EncodeJob:
-    folder, known = filesystem.absolute(options.path), known_commands()
+    folder = filesystem.absolute(options.path)
     manifest = read_dataset_manifest(folder)
     output_format = manifest.options.get('output_format', TFRECORD)
     if output_format != TFRECORD:
@@ -353,14 +353,14 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
         )
     options = _recorded_options(options, folder, manifest)
     if options.job is not None:
-        values, options.datasets = read_job(options.job, known, 'update')
+        values, options.datasets = read_job(options.job, 'update')
         for key in TAKE_ROWS_AWAY:
             if values.get(key) not in (None, getattr(options, key)):
                 raise InputError(
                     f'{options.job}: update leaves out rows by --remove LIST, and keeps to the shares of '
                     f'{folder}; leave {key} out'
                 )
-    reads = [each.key for each in known['update'].options if each.option.reads]
+    reads = [each.key for each in known_commands()['update'].options if each.option.reads]
     has_files = bool(options.datasets or any(getattr(options, key) for key in reads))
     if not has_files and options.remove is None:
         raise InputError('give files to add, or rows to remove with --remove LIST')
