@@ -44,7 +44,6 @@ from tokcore.records.manifest import (
     Manifest,
     OutputFile,
     file_of_shard,
-    shard_name,
 )
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
@@ -175,8 +174,7 @@ class _SplitRerun:
         split: str,
     ):
         self._corpus, self._stored, self._manifest, self._split = corpus, stored, manifest, split
-        shards = job.dataset.shards_of(split)
-        self.shards = [shard_name(job.dataset.name, split, n, shards) for n in range(shards)]
+        self.shards = job.dataset.shard_names(corpus.reading.corpus.only(split))
         self.files: list[OutputFile] = []
         self._files_of_shards: dict[int, list[OutputFile]] = collections.defaultdict(list)
         for file in manifest.files:
