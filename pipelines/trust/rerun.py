@@ -37,6 +37,7 @@ from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.checking import MOST_FINDINGS, Finding
 from tokcore.reading.record_index import index_name
 from tokcore.records.manifest import (
@@ -248,10 +249,9 @@ class _SplitRerun:
 
 
 def _part(rows: FramedRows, own: slice) -> FramedRows:
-    ends = np.cumsum(rows.lengths)
-    first = int(ends[own.start - 1]) if own.start else 0
-    last = int(ends[own.stop - 1]) if own.stop else 0
-    return FramedRows(rows.keys[own], rows.lengths[own], rows.records[first:last], rows.sizes[own])
+    bounds = row_offsets(rows.lengths)
+    records = rows.records[bounds[own.start] : bounds[own.stop]]
+    return FramedRows(rows.keys[own], rows.lengths[own], records, rows.sizes[own])
 
 
 def _without_ids(tally: LineTally) -> LineTally:
