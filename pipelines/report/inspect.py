@@ -74,7 +74,11 @@ def content_of(path: str, split: str | None = None, vocabulary: str | None = Non
     with filesystem.open_binary(path) as stream:
         head = stream.read(len(_PARQUET))
     if head == _PARQUET:
-        return _parquet(path)
+        with _opened_parquet(path) as file:
+            names = file.schema_arrow.names
+        if {*COUNT_COLUMNS} <= set(names):
+            return 'counts', _counted([path]), {}
+        return 'Parquet', _table(path, names), {}
     for is_packed in (False, True):
         with _opened(path, is_packed) as records:
             if _has_record_head(records):
@@ -224,14 +228,6 @@ def _records(path: str, vocabulary: str | None, is_packed: bool) -> Iterator[Ent
                     own = without_special_ids(ids, template, entries.special_ids)
                     columns[name] = {'ids': ids, 'pieces': pieces, 'text': entries.decode(own)}
             yield {'number': number}, columns
-
-
-def _parquet(path: str) -> Content:
-    with _opened_parquet(path) as file:
-        names = file.schema_arrow.names
-    if {'token', 'count'} <= set(names):
-        return 'counts', _counted([path]), {}
-    return 'Parquet', _table(path, names), {}
 
 
 def _counted(paths: Sequence[str]) -> Iterator[Entry]:
