@@ -98,7 +98,7 @@ def rerun(
         for split in corpus.reading.corpus.split_names:
             work = _SplitRerun(corpus, stored, job, manifest, split)
             is_packed = isinstance(stored.format, Packed)
-            size = sum(file.bytes for file in work.files)
+            size = sum(file.bytes for files in work.files.values() for file in files)
             passes = 1 if is_packed else max(1, math.ceil(size * share / memory_bytes))
             for number in range(passes):
                 is_wanted = functools.partial(_is_made_again, share, seed, number, passes)
@@ -176,13 +176,11 @@ class _SplitRerun:
     ):
         self._corpus, self._stored, self._manifest, self._split = corpus, stored, manifest, split
         self.shards = job.dataset.shard_names(corpus.reading.corpus.only(split))
-        self.files: list[OutputFile] = []
-        self._files_of_shards: dict[int, list[OutputFile]] = collections.defaultdict(list)
+        self.files: dict[int, list[OutputFile]] = collections.defaultdict(list)  # by shard
         for file in manifest.files:
             of_shard = file_of_shard(file.name)
             if of_shard is not None and of_shard.split == split:
-                self.files.append(file)
-                self._files_of_shards[of_shard.number].append(file)
+                self.files[of_shard.number].append(file)
         self._named = 0
 
     def totals(self, read: CorpusRows) -> Iterator[Finding]:
@@ -196,7 +194,7 @@ class _SplitRerun:
             )
         bounds = read.bounds(len(self.shards))
         for number, (shard, first, end) in enumerate(zip(self.shards, bounds, bounds[1:])):
-            for file in self._files_of_shards[number]:
+            for file in self.files[number]:
                 if file.examples != end - first:
                     yield Finding(
                         file.name,
