@@ -293,7 +293,12 @@ def _vocab_job(options: argparse.Namespace, engine: Engine, output: str) -> Voca
         _learning_scheme(options, options.scheme), vars(options)
     )
     if scheme.name == DEFAULT_SCHEME and 'scheme' not in options.given:
-        _refuse_name_of_another(output)
+        for ending, other in _ENDINGS_OF_SCHEMES.items():
+            if output.endswith(ending):
+                raise InputError(
+                    f'{output} is named like a file of --scheme {other}, and the default is --scheme '
+                    f'{DEFAULT_SCHEME}; give the scheme of the vocabulary, or another --output'
+                )
     execution = _execution(options, engine, output, scheme)
     _refuse_long_endings(output, *_BESIDE_VOCABULARY)
     source: TextToCount | CountFiles
@@ -506,16 +511,6 @@ def _refuse_text(options: argparse.Namespace) -> None:
     _refuse_sample(options, '--counts takes its place')
     if names_files(options) or options.side:
         raise InputError('--counts takes the place of text; give one of the two')
-
-
-def _refuse_name_of_another(output: str) -> None:
-    """Refuses the name of another scheme's file for a vocabulary whose scheme is not given."""
-    for ending, scheme in _ENDINGS_OF_SCHEMES.items():
-        if output.endswith(ending):
-            raise InputError(
-                f'{output} is named like a file of --scheme {scheme}, and the default is --scheme '
-                f'{DEFAULT_SCHEME}; give the scheme of the vocabulary, or another --output'
-            )
 
 
 def _refuse_long_endings(path: str, *endings: str) -> None:
