@@ -411,16 +411,13 @@ def find_weighted_counts(words: Sequence[str], temperature: str | None = None) -
     for word in words:
         path, _, end = word.rpartition('=')
         is_there = filesystem.exists(filesystem.absolute(word))
-        weight = None if is_there or not path else spelled_weight(end)
-        if (
-            path
-            and not is_there
-            and weight is None
-            and filesystem.exists(filesystem.absolute(path))
-        ):
-            raise InputError(
-                f'{end} of {word} is not a weight above 0, as 0.7, nor a factor, as 2x'
-            )
+        weight = None
+        if path and not is_there:
+            weight = spelled_weight(end)
+            if weight is None and filesystem.exists(filesystem.absolute(path)):
+                raise InputError(
+                    f'{end} of {word} is not a weight above 0, as 0.7, nor a factor, as 2x'
+                )
         paths.append(word if weight is None else path)
         weights.append(weight)
     if temperature is None and not any(weights):
