@@ -342,7 +342,7 @@ def _read(
     counts: CountFiles, file: StoredFile, unstorable: str, is_sorted: bool = False
 ) -> TokenTable:
     if counts.look(file).is_parquet:
-        table = _read_parquet(file.path, counts.opened, is_sorted)
+        table = read_parquet_counts(file.path, counts.opened, is_sorted)
     else:
         table = _read_text(file, counts.opened)
     counts.let_go(file)
@@ -350,15 +350,13 @@ def _read(
     return table
 
 
-def read_parquet_counts(path: str) -> TokenTable:
+def read_parquet_counts(
+    path: str, open_binary: OpenBinary = filesystem.open_binary, is_sorted: bool = True
+) -> TokenTable:
     """Returns the table of a Parquet file of counts, which is mostly sorted.
 
     Raises InputError if it is not one, OverflowError for a count or a sum past 2^63 - 1.
     """
-    return _read_parquet(path, filesystem.open_binary, is_sorted=True)
-
-
-def _read_parquet(path: str, open_binary: OpenBinary, is_sorted: bool) -> TokenTable:
     with open_path(path, open_binary) as stream:
         parquet_file = open_parquet(path, stream)
         try:
