@@ -329,10 +329,9 @@ def _make(
     if isinstance(beam_options, str):
         raise TypeError('beam_options are several strings; put a single one in a list')
     check_flags(list(beam_options), [], command)
-    known = known_commands()
-    given = _given(known[command], options, f'pipelines.{command}')
+    given = _given(known_commands()[command], options, f'pipelines.{command}')
     path = None if job_file is None else os.fspath(job_file)
-    finished = with_job_file(known, argparse.Namespace(command=command, **given, **paths), path)
+    finished = with_job_file(argparse.Namespace(command=command, **given, **paths), path)
     return make_job(finished, list(beam_options))
 
 

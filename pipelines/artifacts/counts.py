@@ -342,7 +342,7 @@ def _read(
     counts: CountFiles, file: StoredFile, unstorable: str, is_sorted: bool = False
 ) -> TokenTable:
     if counts.look(file).is_parquet:
-        table = _read_parquet(file.path, counts.opened, is_sorted)
+        table = read_parquet_counts(file.path, counts.opened, is_sorted)
     else:
         table = _read_text(file, counts.opened)
     counts.let_go(file)
@@ -350,15 +350,13 @@ def _read(
     return table
 
 
-def read_parquet_counts(path: str) -> TokenTable:
+def read_parquet_counts(
+    path: str, open_binary: OpenBinary = filesystem.open_binary, is_sorted: bool = True
+) -> TokenTable:
     """Returns the table of a Parquet file of counts, which is mostly sorted.
 
     Raises InputError if it is not one, OverflowError for a count or a sum past 2^63 - 1.
     """
-    return _read_parquet(path, filesystem.open_binary, is_sorted=True)
-
-
-def _read_parquet(path: str, open_binary: OpenBinary, is_sorted: bool) -> TokenTable:
     with open_path(path, open_binary) as stream:
         parquet_file = open_parquet(path, stream)
         try:
@@ -411,16 +409,13 @@ def find_weighted_counts(words: Sequence[str], temperature: str | None = None) -
     for word in words:
         path, _, end = word.rpartition('=')
         is_there = filesystem.exists(filesystem.absolute(word))
-        weight = None if is_there or not path else spelled_weight(end)
-        if (
-            path
-            and not is_there
-            and weight is None
-            and filesystem.exists(filesystem.absolute(path))
-        ):
-            raise InputError(
-                f'{end} of {word} is not a weight above 0, as 0.7, nor a factor, as 2x'
-            )
+        weight = None
+        if path and not is_there:
+            weight = spelled_weight(end)
+            if weight is None and filesystem.exists(filesystem.absolute(path)):
+                raise InputError(
+                    f'{end} of {word} is not a weight above 0, as 0.7, nor a factor, as 2x'
+                )
         paths.append(word if weight is None else path)
         weights.append(weight)
     if temperature is None and not any(weights):

@@ -28,7 +28,7 @@ from tokcore.corpus.formats import all_reasons
 from tokcore.corpus.stats import LineTally
 from tokcore.corpus.stretches import CORPUS_INDEX
 from tokcore.encoding.hub_folders import TOKENIZER_NAME
-from tokcore.encoding.scheme import Component, TokenRules
+from tokcore.encoding.scheme import TokenRules
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_names
 from tokcore.reading.record_index import INDEX_FOLDER
@@ -492,10 +492,6 @@ def publish(
 def _shown(value: object) -> str:
     if isinstance(value, list | tuple) and any(isinstance(item, list | tuple) for item in value):
         return ', '.join(' '.join(map(str, item)) for item in value)
-    if isinstance(value, Component):
-        return str(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return str(dataclasses.asdict(value))
     return 'none' if value is None else str(value)
 
 

@@ -293,7 +293,12 @@ def _vocab_job(options: argparse.Namespace, engine: Engine, output: str) -> Voca
         _learning_scheme(options, options.scheme), vars(options)
     )
     if scheme.name == DEFAULT_SCHEME and 'scheme' not in options.given:
-        _refuse_name_of_another(output)
+        for ending, other in _ENDINGS_OF_SCHEMES.items():
+            if output.endswith(ending):
+                raise InputError(
+                    f'{output} is named like a file of --scheme {other}, and the default is --scheme '
+                    f'{DEFAULT_SCHEME}; give the scheme of the vocabulary, or another --output'
+                )
     execution = _execution(options, engine, output, scheme)
     _refuse_long_endings(output, *_BESIDE_VOCABULARY)
     source: TextToCount | CountFiles
@@ -336,7 +341,7 @@ def _encode_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
 
 
 def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> EncodeJob:
-    folder, known = filesystem.absolute(options.path), known_commands()
+    folder = filesystem.absolute(options.path)
     manifest = read_dataset_manifest(folder)
     output_format = manifest.options.get('output_format', TFRECORD)
     if output_format != TFRECORD:
@@ -353,14 +358,14 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
         )
     options = _recorded_options(options, folder, manifest)
     if options.job is not None:
-        values, options.datasets = read_job(options.job, known, 'update')
+        values, options.datasets = read_job(options.job, 'update')
         for key in TAKE_ROWS_AWAY:
             if values.get(key) not in (None, getattr(options, key)):
                 raise InputError(
                     f'{options.job}: update leaves out rows by --remove LIST, and keeps to the shares of '
                     f'{folder}; leave {key} out'
                 )
-    reads = [each.key for each in known['update'].options if each.option.reads]
+    reads = [each.key for each in known_commands()['update'].options if each.option.reads]
     has_files = bool(options.datasets or any(getattr(options, key) for key in reads))
     if not has_files and options.remove is None:
         raise InputError('give files to add, or rows to remove with --remove LIST')
@@ -506,16 +511,6 @@ def _refuse_text(options: argparse.Namespace) -> None:
     _refuse_sample(options, '--counts takes its place')
     if names_files(options) or options.side:
         raise InputError('--counts takes the place of text; give one of the two')
-
-
-def _refuse_name_of_another(output: str) -> None:
-    """Refuses the name of another scheme's file for a vocabulary whose scheme is not given."""
-    for ending, scheme in _ENDINGS_OF_SCHEMES.items():
-        if output.endswith(ending):
-            raise InputError(
-                f'{output} is named like a file of --scheme {scheme}, and the default is --scheme '
-                f'{DEFAULT_SCHEME}; give the scheme of the vocabulary, or another --output'
-            )
 
 
 def _refuse_long_endings(path: str, *endings: str) -> None:

@@ -22,7 +22,6 @@ from pipelines.engines.machine import usable_cores
 from pipelines.engines.progress import BYTES
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
-from pipelines.options.commands import known_commands
 from pipelines.options.job import EndOptions, check_pack
 from pipelines.options.reading import options_from
 from pipelines.shard_formats.formats import stored_format
@@ -200,7 +199,7 @@ def job_of(
     if workers is not None:
         typed.workers = workers
     if job_file is not None:
-        finished = with_job_file(known_commands(), typed, job_file)
+        finished = with_job_file(typed, job_file)
     else:
         run = read_run(os.path.join(folder, RUN_NAME))
         if (
@@ -224,7 +223,7 @@ def job_of(
             path = os.path.join(place, 'job.toml')
             with open(path, 'w', encoding='utf-8') as file:
                 file.write(run.job)
-            finished = with_job_file(known_commands(), typed, path)
+            finished = with_job_file(typed, path)
         of_datasets = [each.clean for split in finished.datasets.values() for each in split]
         _refuse_code(itertools.chain(finished.clean or (), *of_datasets))
         finished.job_path = None

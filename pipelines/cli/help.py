@@ -70,7 +70,7 @@ def command_help(name: str, command: Command) -> str:
     """Returns the help of a command: examples, and the options that most people need."""
     if not command.essential:
         return all_help(name, command)
-    parser = _parser(_usage(name, command), _examples(command))
+    parser = _command_parser(name, command)
     kinds = tuple(kind for group in command.groups for kind in group.kinds)
     add_groups(parser, [Group(kinds, 'what most people need')], command.essential)
     topics = f'\n\nBy topic: tokbeam help {{{", ".join(topics_of())}}}.' if command.sections else ''
@@ -81,7 +81,7 @@ def command_help(name: str, command: Command) -> str:
 def all_help(name: str, command: Command) -> str:
     """Returns the help of a command with all options."""
     notes = f'{_INPUTS}\n\n{_JOB_FILE}\n\n{BEAM_NOTES}' if command.sections else command.notes
-    parser = _parser(_usage(name, command), _examples(command), notes)
+    parser = _command_parser(name, command, notes)
     add_groups(parser, command.groups)
     return parser.format_help()
 
@@ -176,15 +176,12 @@ def _text(topic: str, about: str, *groups: Group) -> str:
     return parser.format_help().partition('\n\n')[2]
 
 
-def _usage(name: str, command: Command) -> str:
+def _command_parser(name: str, command: Command, notes: str = '') -> Parser:
     takes = command.paths or ('[JOB.toml]' if command.sections else '')
-    return ' '.join(['tokbeam', name, *takes.split(), '[OPTIONS]'])
-
-
-def _examples(command: Command) -> str:
+    usage = ' '.join(['tokbeam', name, *takes.split(), '[OPTIONS]'])
     summary = f'{command.summary[0].upper()}{command.summary[1:]}.'
     examples = (broken(f'  {line}', _line_width(), GOES_ON) for line in command.examples)
-    return '\n'.join([summary, '', *examples])
+    return _parser(usage, '\n'.join([summary, '', *examples]), notes)
 
 
 def _line_width() -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from pipelines.files import filesystem
 from pipelines.files.hub import is_hub_address
 from pipelines.jobs.corpus import SplitPaths
-from pipelines.options.commands import Command
+from pipelines.options.commands import Command, known_commands
 from pipelines.options.job import SPLITS, TAKE_ROWS_AWAY, DatasetSource
 from tokcore.corpus.fields import LabelNames, label_names
 from tokcore.corpus.formats import all_formats, corpus_format
@@ -115,15 +115,13 @@ def _absolute(path: str) -> str:
         raise InputError(_NOT_UTF8) from None
 
 
-def read_job(
-    job_path: str, commands: Mapping[str, Command], command: str
-) -> tuple[dict[str, object], dict[str, list[SplitPaths]]]:
+def read_job(job_path: str, command: str) -> tuple[dict[str, object], dict[str, list[SplitPaths]]]:
     """Returns the options of a job file that one command has, by `Declared.key`, and its datasets by split.
 
     Raises:
         InputError: the file cannot be read, has an unknown key, or a value that a key cannot have.
     """
-    toml = read_toml(job_path)
+    toml, commands = read_toml(job_path), known_commands()
     sections: dict[str, set[str]] = {}
     for each in commands.values():
         for name, options in each.sections.items():

@@ -136,7 +136,8 @@ def _token_lines(
     Raises:
         InputError: a line is not UTF-8, or the vocabulary cannot spell it.
     """
-    starts = offset + _line_starts(block)
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord('\n')) + 1
+    starts = offset + np.append(0, ends[ends < len(block)])
     rows = text_rows(block, offset, normalizer)
     if rows.rejects:
         line = int(np.searchsorted(starts, rows.rejects[0].offset)) + first_line
@@ -240,9 +241,3 @@ def _blocks(stream: BufferedReader) -> Iterator[bytes]:
         incomplete = [chunk[cut:]] if cut < len(chunk) else []
     if incomplete:
         yield b''.join(incomplete)
-
-
-def _line_starts(block: bytes) -> np.ndarray:
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord('\n')) + 1
-    starts = np.concatenate([np.zeros(1, np.int64), ends])
-    return starts[:-1] if starts[-1] == len(block) else starts

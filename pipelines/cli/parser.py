@@ -8,7 +8,7 @@ from typing import Any
 
 from pipelines.cli.help import HelpFormatter, command_help, topics_of
 from pipelines.cli.terminal import print_lines
-from pipelines.options.commands import Command, add_groups, finish_options, known_commands
+from pipelines.options.commands import add_groups, finish_options, known_commands
 from pipelines.options.reading import Parser
 from tokcore.encoding.scheme import refuse_options
 from tokcore.errors import InputError
@@ -70,7 +70,7 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
 
             # Before a missing option is reported: it may be the one that was mistyped.
             check_names(others, own, name)
-    parser = command_parser(known, name)
+    parser = command_parser(name)
     options, unknown = parser.parse_known_args(arguments)
     if options.command is None and not options.version:
         parser.print_help(sys.stderr)
@@ -82,7 +82,7 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
 
         check_flags(unknown, job_server, options.command)
     if command is not None:
-        options = with_job_file(known, options, job_path)
+        options = with_job_file(options, job_path)
     return options, unknown + job_server
 
 
@@ -96,14 +96,11 @@ class _HelpParser(Parser):
             super().print_help(file)
 
 
-def command_parser(known: Mapping[str, Command] | None = None, only: str | None = None) -> Parser:
+def command_parser(only: str | None = None) -> Parser:
     """Returns the parser of the whole command line.
 
-    Args:
-        known: the commands, if they are at hand.
-        only: the one command whose options are needed; None for all.
+    `only` is the one command whose options are needed; None for all.
     """
-    known = known or known_commands()
     parser = _HelpParser(
         prog='tokbeam',
         description=_DESCRIPTION,
@@ -114,7 +111,7 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
     parser.add_argument('--version', action='store_true', help='print the version and exit')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=_HelpParser)
 
-    for name, command in known.items():
+    for name, command in known_commands().items():
         subparser = commands.add_parser(name, help=command.summary)
         subparser.format_help = functools.partial(command_help, name, command)  # type: ignore[method-assign]
         for name_of_path, shown_as in zip(('path', 'second'), command.paths.split()):
@@ -129,9 +126,7 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
     return parser
 
 
-def with_job_file(
-    known: Mapping[str, Command], typed: argparse.Namespace, job_path: str | None
-) -> argparse.Namespace:
+def with_job_file(typed: argparse.Namespace, job_path: str | None) -> argparse.Namespace:
     """Returns a command's options: as typed, or as a job file has them, or their defaults.
 
     `given` are the options without the defaults, `datasets` those of the job file at `job_path`.
@@ -141,8 +136,8 @@ def with_job_file(
     if job_path is not None:
         from pipelines.cli.job_file import read_job
 
-        values, datasets = read_job(job_path, known, typed.command)
+        values, datasets = read_job(job_path, typed.command)
         given = {**values, **given}
-    finished = finish_options(known[typed.command], given, bool(datasets))
+    finished = finish_options(known_commands()[typed.command], given, bool(datasets))
     of_job = {'given': given, 'datasets': datasets, 'job_path': job_path}
     return argparse.Namespace(**{**finished, **of_job})

@@ -43,20 +43,16 @@ def _tally(lines: LineTally, job: Job) -> str:
     if lines.added:
         parts.append(f'{lines.added:,} of these made by filters')
     parts.append(f'{lines.empty:,} empty')
-    if lines.missing_side:
-        parts.append(f'{lines.missing_side:,} without a side')
-    if lines.beyond_max_examples:
-        parts.append(f'{lines.beyond_max_examples:,} beyond max_examples')
-    if lines.not_sampled:
-        parts.append(f'{lines.not_sampled:,} outside the sample')
-    if lines.removed:
-        parts.append(f'{lines.removed:,} removed')
-    dropped = sum(lines.filtered.values())
-    for count, what, reasons in [
-        (lines.rejected, 'left out', lines.left_out),
-        (dropped, 'dropped by filters', lines.filtered),
+    for count, what in [
+        (lines.missing_side, 'without a side'),
+        (lines.beyond_max_examples, 'beyond max_examples'),
+        (lines.not_sampled, 'outside the sample'),
+        (lines.removed, 'removed'),
     ]:
         if count:
+            parts.append(f'{count:,} {what}')
+    for what, reasons in [('left out', lines.left_out), ('dropped by filters', lines.filtered)]:
+        if count := sum(reasons.values()):
             by_reason = ', '.join(f'{number:,} {reason}' for reason, number in reasons.items())
             parts.append(f'{count:,} {what} ({by_reason})')
     return ', '.join(parts)

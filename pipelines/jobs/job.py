@@ -190,11 +190,6 @@ class Execution(RunningOptions, MemoryOptions):
     item_bytes: int = ITEM_BYTES
     buffer_bytes: int = BUFFER_BYTES
 
-    @property
-    def through_files(self) -> bool:
-        """Whether what is shuffled goes through files."""
-        return self.engine.runner.through_files
-
 
 @dataclass(frozen=True, kw_only=True)
 class BuildJob:

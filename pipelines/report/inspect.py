@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.artifacts.counts import counts_name
+from pipelines.artifacts.counts import COUNT_COLUMNS, counts_name
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of, vocabulary_reader
 from pipelines.files import filesystem
@@ -74,7 +74,11 @@ def content_of(path: str, split: str | None = None, vocabulary: str | None = Non
     with filesystem.open_binary(path) as stream:
         head = stream.read(len(_PARQUET))
     if head == _PARQUET:
-        return _parquet(path)
+        with _opened_parquet(path) as file:
+            names = file.schema_arrow.names
+        if {*COUNT_COLUMNS} <= set(names):
+            return 'counts', _counted([path]), {}
+        return 'Parquet', _table(path, names), {}
     for is_packed in (False, True):
         with _opened(path, is_packed) as records:
             if _has_record_head(records):
@@ -107,7 +111,8 @@ def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
             f'{path} has no {MANIFEST_NAME}; give a folder that a command has finished, or a file'
         )
     if manifest.stage not in ROOT_STAGES:
-        return 'counts', _counts(path, manifest), {}
+        names = [file.name for file in manifest.files] or [counts_name(0)]
+        return 'counts', _counted([os.path.join(path, name) for name in names]), {}
     if (what := stored_format(manifest).described(manifest)) is not None:
         return what, _documents(path, manifest, split), {}
     dataset = open_dataset(path, vocabulary=vocabulary)
@@ -225,25 +230,9 @@ def _records(path: str, vocabulary: str | None, is_packed: bool) -> Iterator[Ent
             yield {'number': number}, columns
 
 
-def _counts(folder: str, manifest: Manifest) -> Iterator[Entry]:
-    names = [file.name for file in manifest.files] or [counts_name(0)]
-    number = 0
-    for name in names:
-        for entry in _counted(os.path.join(folder, name), number):
-            yield entry
-            number = entry[0]['number'] + 1
-
-
-def _parquet(path: str) -> Content:
-    with _opened_parquet(path) as file:
-        names = file.schema_arrow.names
-    if {'token', 'count'} <= set(names):
-        return 'counts', _counted(path, 0), {}
-    return 'Parquet', _table(path, names), {}
-
-
-def _counted(path: str, first: int) -> Iterator[Entry]:
-    for number, row in enumerate(_table_rows(path, ['token', 'count']), first):
+def _counted(paths: Sequence[str]) -> Iterator[Entry]:
+    rows = (row for path in paths for row in _table_rows(path, COUNT_COLUMNS))
+    for number, row in enumerate(rows):
         yield {'number': number, 'token': str(row['token']), 'count': int(row['count'])}, {}
 
 

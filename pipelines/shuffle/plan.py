@@ -444,5 +444,5 @@ def refuse_too_little_memory(
     Raises:
         InputError: they would not fit.
     """
-    if execution.through_files:
+    if execution.engine.runner.through_files:
         fit_memory(execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts)

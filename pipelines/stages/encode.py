@@ -251,7 +251,7 @@ def encode_into(
     if check is not None:
         check(sample)
     with plan.tracked('encode'):
-        if execution.through_files:
+        if engine.runner.through_files:
             encode_through_files(
                 plan, encoder, sample.need, layout, options, execution, path, output
             )

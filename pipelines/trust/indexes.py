@@ -18,7 +18,7 @@ from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.errors import InputError
 from tokcore.reading.record_index import Addresses, index_path, write_index, write_whole
 from tokcore.reading.shards import ShardFile
-from tokcore.records.manifest import Manifest, shard_name
+from tokcore.records.manifest import Manifest
 from tokcore.records.tfrecord import joined_sizes
 
 
@@ -52,11 +52,10 @@ def write_indexes(job: BuildJob | EncodeJob, manifest: Manifest, workers: int) -
             order = np.argsort(np.concatenate([np.empty(0, np.uint64), *keys]))
             all_lengths = np.concatenate([np.empty(0, np.int64), *lengths])[order]
             all_sizes = joined_sizes([*sizes])[order]
-            count = job.dataset.shards_of(split)
-            bounds = read.bounds(count)
-            for number, (first, end) in enumerate(zip(bounds, bounds[1:])):
-                name, own = shard_name(job.dataset.name, split, number, count), slice(first, end)
-                file = stored.first_file(name)
+            names = job.dataset.shard_names(corpus.reading.corpus.only(split))
+            bounds = read.bounds(len(names))
+            for name, first, end in zip(names, bounds, bounds[1:]):
+                own, file = slice(first, end), stored.first_file(name)
                 if file is None or file.examples != end - first:
                     rows = 'is not in the manifest' if file is None else f'has {file.examples:,}'
                     raise InputError(

@@ -37,6 +37,7 @@ from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.checking import MOST_FINDINGS, Finding
 from tokcore.reading.record_index import index_name
 from tokcore.records.manifest import (
@@ -44,7 +45,6 @@ from tokcore.records.manifest import (
     Manifest,
     OutputFile,
     file_of_shard,
-    shard_name,
 )
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
@@ -98,7 +98,7 @@ def rerun(
         for split in corpus.reading.corpus.split_names:
             work = _SplitRerun(corpus, stored, job, manifest, split)
             is_packed = isinstance(stored.format, Packed)
-            size = sum(file.bytes for file in work.files)
+            size = sum(file.bytes for files in work.files.values() for file in files)
             passes = 1 if is_packed else max(1, math.ceil(size * share / memory_bytes))
             for number in range(passes):
                 is_wanted = functools.partial(_is_made_again, share, seed, number, passes)
@@ -175,15 +175,12 @@ class _SplitRerun:
         split: str,
     ):
         self._corpus, self._stored, self._manifest, self._split = corpus, stored, manifest, split
-        shards = job.dataset.shards_of(split)
-        self.shards = [shard_name(job.dataset.name, split, n, shards) for n in range(shards)]
-        self.files: list[OutputFile] = []
-        self._files_of_shards: dict[int, list[OutputFile]] = collections.defaultdict(list)
+        self.shards = job.dataset.shard_names(corpus.reading.corpus.only(split))
+        self.files: dict[int, list[OutputFile]] = collections.defaultdict(list)  # by shard
         for file in manifest.files:
             of_shard = file_of_shard(file.name)
             if of_shard is not None and of_shard.split == split:
-                self.files.append(file)
-                self._files_of_shards[of_shard.number].append(file)
+                self.files[of_shard.number].append(file)
         self._named = 0
 
     def totals(self, read: CorpusRows) -> Iterator[Finding]:
@@ -197,7 +194,7 @@ class _SplitRerun:
             )
         bounds = read.bounds(len(self.shards))
         for number, (shard, first, end) in enumerate(zip(self.shards, bounds, bounds[1:])):
-            for file in self._files_of_shards[number]:
+            for file in self.files[number]:
                 if file.examples != end - first:
                     yield Finding(
                         file.name,
@@ -250,10 +247,9 @@ class _SplitRerun:
 
 
 def _part(rows: FramedRows, own: slice) -> FramedRows:
-    ends = np.cumsum(rows.lengths)
-    first = int(ends[own.start - 1]) if own.start else 0
-    last = int(ends[own.stop - 1]) if own.stop else 0
-    return FramedRows(rows.keys[own], rows.lengths[own], rows.records[first:last], rows.sizes[own])
+    bounds = row_offsets(rows.lengths)
+    records = rows.records[bounds[own.start] : bounds[own.stop]]
+    return FramedRows(rows.keys[own], rows.lengths[own], records, rows.sizes[own])
 
 
 def _without_ids(tally: LineTally) -> LineTally:

@@ -271,23 +271,18 @@ def rerun_packed(
         for shard in _sample(len(names), share, seed)
         for at in range(firsts[shard], firsts[shard + 1], WINDOW_ROWS)
     ]
-    made = 0
     findings: list[Finding] = []
     rows_made = _rows_again(corpus, stored, read, windows, workers, memory_bytes)
     for shard, parts in itertools.groupby(rows_made, operator.itemgetter(0)):
         rows = (rows for _, rows in parts)
-        compared, differing = _compare_shard(
-            corpus, stored, read, names[shard], firsts[shard], rows
-        )
-        made += compared
-        findings += differing
+        findings += _compare_shard(corpus, stored, read, names[shard], firsts[shard], rows)
     if len(findings) > MOST_FINDINGS:
         more = len(findings) - MOST_FINDINGS
         findings = [
             *findings[:MOST_FINDINGS],
             Finding(findings[-1].file, f'{more:,} more records differ, which are not named'),
         ]
-    return made, findings
+    return sum(last - first for _, first, last in windows), findings
 
 
 def _sample(shards: int, share: Fraction, seed: int) -> list[int]:
@@ -335,32 +330,26 @@ def _compare_shard(
     name: str,
     first: int,
     parts: Iterator[EncodedRows],
-) -> tuple[int, list[Finding]]:
-    """Compares the records of a shard with those that are made again of its rows, from the `first` on.
-
-    Returns how many rows were made, and what differs.
-    """
+) -> Iterator[Finding]:
+    """Yields where a shard differs from the records that are made again of its rows, from the `first` on."""
     packed = stored.format
     assert isinstance(packed, Packed)
     features = [column.name for column in stored.columns]
     [file_name] = packed.file_names(name, features)
     file = stored.files.get(file_name)
-    findings: list[Finding] = []
-    made, records, dropped = 0, 0, []
+    records, dropped = 0, []
     for window in packed.windows(parts, features):
-        made += window.count
         dropped += window.dropped.tolist()
         for number, row, is_missing in _differing(stored, name, window, records):
             place = place_of(corpus, read, read.keys[first + row])
             what = f'the packed row that begins with {place}'
-            findings.append(row_finding(file_name, number, what, place, is_missing))
+            yield row_finding(file_name, number, what, place, is_missing)
         records += len(window)
     if file is not None and file.rows != records:
         problem = f'the corpus gives {records:,} records of it, and it has {file.rows:,}'
-        findings.append(Finding(file_name, problem))
+        yield Finding(file_name, problem)
     if file is not None and list(file.dropped) != dropped:
-        findings.append(Finding(file_name, 'it leaves out other rows than the corpus gives'))
-    return made, findings
+        yield Finding(file_name, 'it leaves out other rows than the corpus gives')
 
 
 def _differing(

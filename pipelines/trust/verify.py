@@ -194,10 +194,10 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
 
 def _row_count(by_name: Mapping[str, CheckedFile]) -> int:
     """Returns the number of rows; files of a shard, as those of two sides, have the same ones."""
-    rows: dict[str, collections.Counter[str]] = {}
+    rows = collections.defaultdict[str, collections.Counter[str]](collections.Counter)
     for name, file in by_name.items():
         if shard := file_of_shard(name):
-            rows.setdefault(shard.split, collections.Counter())[shard.ending] += file.rows
+            rows[shard.split][shard.ending] += file.rows
     return sum(max(counts.values()) for counts in rows.values())
 
 
@@ -207,15 +207,14 @@ def _inconsistencies(manifest: Manifest) -> Iterator[Finding]:
     def finding(problem: str) -> Finding:
         return Finding(MANIFEST_NAME, problem)
 
-    rows: dict[str, dict[str, int]] = {}
+    rows = collections.defaultdict[str, collections.Counter[str]](collections.Counter)
     shards: collections.Counter[tuple[str, str]] = collections.Counter()
     for file in manifest.files:
         shard = file_of_shard(file.name)
         if shard is None:
             continue
         split, ending = shard.split, shard.ending
-        of_split = rows.setdefault(split, {})
-        of_split[ending] = of_split.get(ending, 0) + file.examples
+        rows[split][ending] += file.examples
         if shard.number != shards[split, ending]:
             yield finding(f'{file.name} is not the shard that comes after those before it')
         shards[split, ending] += 1

@@ -27,7 +27,7 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.options import shown
 from tokcore.reading.ordered_rows import by_part
-from tokcore.records.manifest import Manifest, shard_name
+from tokcore.records.manifest import Manifest
 from tokcore.text.rows import Side
 
 
@@ -131,8 +131,7 @@ class _Finder:
         self, job: BuildJob | EncodeJob, corpus: DatasetCorpus, stored: StoredRows, split: str
     ):
         self._corpus, self._stored, self._split = corpus, stored, split
-        count = job.dataset.shards_of(split)
-        names = [shard_name(job.dataset.name, split, n, count) for n in range(count)]
+        names = job.dataset.shard_names(job.reading.corpus.only(split))
         files = [file for name in names if (file := stored.first_file(name)) is not None]
         self._names, self._firsts = names, row_offsets([file.examples for file in files])
         self._index = functools.cache(lambda shard: stored.index_of(files[shard]))

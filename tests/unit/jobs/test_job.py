@@ -45,7 +45,7 @@ def memory_at_hand(monkeypatch):
     ],
 )
 def test_files_are_for_local_and_flink(flags, through_files):
-    assert Execution(choose_engine(flags, None)).through_files is through_files
+    assert choose_engine(flags, None).runner.through_files is through_files
 
 
 @pytest.mark.parametrize(
