@@ -70,8 +70,7 @@ class Attempt:
 
     def _begin(self) -> None:
         if self._held is not None:
-            self._held.make_folder(self._name)
-            self._own = self._held.below(self._name)
+            self._own = self._held.below(self._name, make=True)
 
     def _delete(self) -> None:
         with telling(f'delete {self.path}'):

@@ -548,12 +548,6 @@ class LocalFolder:
                 self.delete(temporary)
             raise
 
-    def make_folder(self, name: str) -> None:
-        """Makes a folder, which must not be there."""
-        place, at = self._place(name)
-        with unless_ending:
-            os.mkdir(place, dir_fd=at)
-
     def replace(self, name: str, new_name: str, into: LocalFolder | None = None) -> None:
         """Moves an entry over whatever has a name in this folder or in another."""
         (source, at), (target, into_at) = self._place(name), (into or self)._place(new_name)
