@@ -241,4 +241,5 @@ def find_any(pattern: str) -> list[StoredFile]:
 
 def has_folder_at(path: str) -> bool:
     """Returns whether a path is a folder, of this machine."""
-    return files_of(path).has_folder_at(path)
+    files = files_of(path)
+    return not files.is_shared and files.is_folder(path)

@@ -65,9 +65,6 @@ class Files(Protocol):
     def is_obstructed(self, folder: str) -> bool:
         """Returns whether something that is not a folder, or a link, has the path of a folder."""
 
-    def has_folder_at(self, path: str) -> bool:
-        """Returns whether a file cannot have a path, since a folder has it."""
-
     def stat(self, path: str) -> StoredFile | None:
         """Returns a file, with its last name; None if nothing has the path."""
 
@@ -129,9 +126,6 @@ class StoreFiles:
     def is_obstructed(self, folder: str) -> bool:
         return False
 
-    def has_folder_at(self, path: str) -> bool:
-        return False
-
     def check_regular(self, path: str, pattern: str) -> None:
         """Every object is a regular file."""
 
@@ -186,9 +180,6 @@ class LocalFiles(ListedByBeam):
     def is_obstructed(self, folder: str) -> bool:
         is_there = os.path.lexists(folder)
         return is_there and (os.path.islink(folder) or not os.path.isdir(folder))
-
-    def has_folder_at(self, path: str) -> bool:
-        return os.path.isdir(path)
 
     def stat(self, path: str) -> StoredFile | None:
         if not os.path.exists(path):
