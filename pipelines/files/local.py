@@ -123,8 +123,14 @@ class StoreFiles:
 
     is_shared = True
 
+    def is_folder(self: Files, path: str) -> bool:
+        return not self.exists(path) and bool(self.entries(path))
+
     def is_obstructed(self, folder: str) -> bool:
         return False
+
+    def names_below(self: Files, folder: str) -> list[str]:
+        return [file.name for file in self.list_folder(folder)]
 
     def check_regular(self, path: str, pattern: str) -> None:
         """Every object is a regular file."""
