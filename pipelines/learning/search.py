@@ -2,9 +2,9 @@
 
 import contextlib
 import dataclasses
-import importlib
 import logging
 import os
+import pkgutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -306,8 +306,7 @@ class VocabularySearch(Generic[OptionsT]):
     def _learn_on_beam(self, report: Progress) -> tuple[Learned, int]:
         assert self.scheme.beam_learner is not None
         keep('the rounds that are finished')
-        module, _, name = self.scheme.beam_learner.partition(':')
-        learn: BeamSearch = getattr(importlib.import_module(module), name)
+        learn: BeamSearch = pkgutil.resolve_name(self.scheme.beam_learner)
         return learn(self, report)
 
 
