@@ -199,7 +199,8 @@ class Claim:
         while True:
             self._made += make_folders(above, self._root)
             try:
-                self.folder = filesystem.files_of(above).open_folder(above, self._root)
+                if not filesystem.is_shared(above):
+                    self.folder = LocalFolder.open(above, self._root)
                 if fcntl is None or self.folder is None or not self._try_lock():
                     self._write()
                 return
