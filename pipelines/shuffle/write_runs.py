@@ -32,7 +32,6 @@ from tokcore.process_end import (
 from tokcore.records.examples import EncodedBlock
 from tokcore.records.sorted_runs import (
     RunBuffer,
-    RunFile,
     RunHead,
     RunStats,
     read_run_stats,
@@ -55,9 +54,6 @@ class WrittenPart:
     def text_bytes(self) -> int:
         """The bytes of text that were read for it."""
         return sum(checksum.length for checksum in self.stats.checksums)
-
-    def file(self, plan: ShufflePlan) -> RunFile:
-        return RunFile(plan.run_path(self.name), self.size)
 
 
 @contextlib.contextmanager
