@@ -108,6 +108,7 @@ class Claim:
 
     def __init__(self, path: str, what: str, instead: str = '--output', root: str | None = None):
         self._path, self._what, self._instead, self._root = path, what, instead, root
+        self._name = os.path.basename(path)
         self.folder: LocalFolder | None = None
         self._lock: int | None = None
         self._lease: Lease | None = None
@@ -149,10 +150,6 @@ class Claim:
         if self.folder is not None:
             self.folder.close()
             self.folder = None
-
-    @property
-    def _name(self) -> str:
-        return os.path.basename(self._path)
 
     @property
     def _opened(self) -> LocalFolder:
