@@ -152,8 +152,11 @@ class VocabularySearch(Generic[OptionsT]):
             return_freed_memory()
             tables = [read_counts(counts, self.scheme.unstorable)]
             return_freed_memory()  # what reading has left
-            if self._learner == 'auto' and self._is_too_large(tables[0]):
-                learned, predicted = self._learn_in_parts(report, tables[0])
+            is_too_large = self._learner == 'auto' and self._is_too_large(tables[0])
+            if is_too_large and self._in_parts == 'beam':
+                learned, predicted = self._learn_on_beam(report)
+            elif is_too_large:
+                learned, predicted = self._learn_in_rounds(report, tables[0]), 0
             else:
                 # Without a name for it here, so that the learner can free it.
                 learned = self.scheme.learn_in_threads(
@@ -217,12 +220,6 @@ class VocabularySearch(Generic[OptionsT]):
         """Returns the memory that learning should keep within, in bytes."""
         available = available_bytes()
         return available if self.memory_bytes is None else min(available, self.memory_bytes)
-
-    def _learn_in_parts(self, report: Progress, table: TokenTable) -> tuple[Learned, int]:
-        """Learns from a table that turned out to be too large."""
-        if self._in_parts == 'beam':
-            return self._learn_on_beam(report)
-        return self._learn_in_rounds(report, table), 0
 
     def _learn_in_rounds(self, report: Progress, table: TokenTable | None = None) -> Learned:
         paths = self.parquet_paths(table)
