@@ -179,29 +179,26 @@ class RunWriter:
 
     def _collect(self, steps: Iterator[_EncodedStep]) -> Iterator[WrittenPart]:
         for step in steps:
-            yield from self._take_step(step)
-
-    def _take_step(self, step: _EncodedStep) -> Iterator[WrittenPart]:
-        making, encoded = step.making, step.encoded
-        if making.buffer is None:
-            making.buffer = self._free_buffer()
-        if encoded is None:
-            yield from self._close_part(making, last=True)
-            return
-        if self._budget is not None:
-            # Not a part at a time: a part of nothing but lines left out would never be full.
-            self._budget.spend(encoded.stats)
-        if not making.buffer.fits(encoded):
-            yield from self._close_part(making, last=False)
-            making.buffer = self._free_buffer()
-        making.buffer.add(encoded, step.blocks)
+            making, encoded = step.making, step.encoded
+            if making.buffer is None:
+                making.buffer = self._free_buffer()
+            if encoded is None:
+                yield from self._close_part(making, last=True)
+                continue
+            if self._budget is not None:
+                # Not a part at a time: a part of nothing but lines left out would never be full.
+                self._budget.spend(encoded.stats)
+            if not making.buffer.fits(encoded):
+                yield from self._close_part(making, last=False)
+                making.buffer = self._free_buffer()
+            making.buffer.add(encoded, step.blocks)
 
     def _free_buffer(self) -> RunBuffer:
         return self._buffers.pop() if self._buffers else RunBuffer(self._plan.run_bytes)
 
     def _close_part(self, making: _OpenRun, last: bool) -> Iterator[WrittenPart]:
         buffer = making.buffer
-        assert buffer is not None  # `_take_step` gives each part one
+        assert buffer is not None  # `_collect` gives each part one
         shares = buffer.split(self._workers) if last and self._is_ending else [buffer]
         making.buffer = None
         for share in shares:
