@@ -20,7 +20,6 @@ from pipelines.transforms.encode_blocks import LoadedBlockEncoder
 from pipelines.transforms.read import READING, read_items
 from pipelines.transforms.stats import RejectionBudget
 from tokcore.corpus.block_batches import BATCH_BYTES, Batch, BlockBatches
-from tokcore.corpus.corpus import Block
 from tokcore.errors import FullDiskError
 from tokcore.process_end import (
     allow_end,
@@ -126,8 +125,10 @@ class RunWriter:
         if is_whole:
             advance(READING, sum(work_item.stored_bytes for work_item in item.items))
             return
-        blocks = self._read(item)
-        skipped = self._skip(blocks, done)
+        blocks = read_items(item.items, self._plan.block_bytes, self._plan.max_line_bytes)
+        # The blocks of which the finished parts were made are only read.
+        skipped = done[-1].stats.blocks if done else 0
+        collections.deque(itertools.islice(blocks, skipped), maxlen=0)
         making = _OpenRun(item, len(done), skipped)
         delay_end(self)
         # Parts end where batches do, so that the rest of a run has the same batches in a rerun.
@@ -164,15 +165,6 @@ class RunWriter:
         finally:
             allow_end(self)
         hold_if_interrupted()
-
-    def _skip(self, blocks: Iterator[Block], done: list[WrittenPart]) -> int:
-        """Reads past the blocks of which the finished parts were made; returns how many they are."""
-        count = done[-1].stats.blocks if done else 0
-        collections.deque(itertools.islice(blocks, count), maxlen=0)
-        return count
-
-    def _read(self, item: RunItem) -> Iterator[Block]:
-        return read_items(item.items, self._plan.block_bytes, self._plan.max_line_bytes)
 
     def _encode(self, making: _OpenRun, batch: Batch) -> _EncodedStep:
         return _EncodedStep(making, self._encoder.encode(*batch), len(batch))
