@@ -240,9 +240,12 @@ class PackedLearner:
             return self._reserved + tuple(reversed(self._alphabet))
         if min_counts := self._rounds.begin_round(min_count):
             self._learn_rounds(min_counts)
-        self._use_stored(min_count)
-        vocabulary = self._files.round(min_count).read_vocabulary(ITERATIONS)
-        learned = self._reserved + order_subtokens(vocabulary)
+        files = self._files.round(min_count)
+        # The tables of its frequent suffixes, if there are any, serve later rounds.
+        sizes = read_json_if_there(files.sizes_path) if files.has_vocabulary(1) else None
+        if sizes is not None:
+            self._stored[min_count] = files.groups, dict(sizes)
+        learned = self._reserved + order_subtokens(files.read_vocabulary(ITERATIONS))
         self._rounds.end_round(asked, len(learned))
         return learned
 
@@ -253,13 +256,6 @@ class PackedLearner:
         assert self._ahead is not None
         ahead = map(self._learned_for, self._ahead(self.largest_count, sizes, most))
         return [min_count for min_count in ahead if min_count >= self._lowest]
-
-    def _use_stored(self, min_count: int) -> None:
-        """Makes the tables of a round's frequent suffixes, if there are any, serve later rounds."""
-        files = self._files.round(min_count)
-        sizes = read_json_if_there(files.sizes_path) if files.has_vocabulary(1) else None
-        if sizes is not None:
-            self._stored[min_count] = files.groups, dict(sizes)
 
     def _survey(self) -> TokenStats:
         path = self._files.survey_path
