@@ -262,7 +262,8 @@ class Claim:
 
     def _read(self) -> bytes:
         if self._lease is not None:
-            return self._lease.read()
+            there = read_version(self._path)
+            return b'' if there is None else there[0]
         return filesystem.read_bytes(self._path) if filesystem.exists(self._path) else b''
 
 
@@ -339,11 +340,6 @@ class Lease:
         renewing = threading.Thread(target=self._renew, name='renew-lease', daemon=True)
         renewing.start()
         return None
-
-    def read(self) -> bytes:
-        """Returns what is there now: the holder, or nothing."""
-        there = read_version(self._path)
-        return b'' if there is None else there[0]
 
     def release(self) -> None:
         """Ends the lease, unless somebody else has it by now."""
