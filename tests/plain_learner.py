@@ -20,7 +20,7 @@ import pyarrow.parquet as parquet
 from pipelines.engines.engine import RunPipeline
 from pipelines.engines.pool import in_global_window
 from pipelines.files import filesystem
-from pipelines.learning.subword_on_beam import FixedSubtokens
+from pipelines.learning.subword_on_beam import fixed_subtokens
 from pipelines.transforms.read import CreateReshuffled
 from tokcore.subword.learner import ITERATIONS, longest_candidate
 from tokcore.subword.plain_iteration import PlainSegmenter, candidate_substrings, select_substrings
@@ -69,25 +69,25 @@ class BeamLearner:
         self._longest = longest_candidate(max_subtoken_length)
         folder = os.path.join(self._work, 'alphabet')
         self._run(lambda pipeline: pipeline | ReadCounts(self._paths) | _WriteAlphabet(folder))
-        self._fixed = FixedSubtokens.of(reserved_tokens, _read_substrings(folder))
+        self._reserved, self._alphabet = fixed_subtokens(reserved_tokens, _read_substrings(folder))
 
     @property
     def smallest_size(self) -> int:
         """The size of the smallest vocabulary: the reserved tokens and the alphabet."""
-        return len(self._fixed)
+        return len(self._reserved) + len(self._alphabet)
 
     def build(self, min_count: int) -> tuple[str, ...]:
         """Returns the subtokens by id, as `MemoryLearner.build`."""
         min_count = max(1, min_count)
-        subtokens = tuple(self._fixed.alphabet)
+        subtokens = tuple(self._alphabet)
         for iteration in range(ITERATIONS):
             folder = os.path.join(self._work, f'{min_count}-{iteration}')
             vocabulary_path = os.path.join(folder, 'vocabulary.json')
             filesystem.write_bytes(vocabulary_path, json.dumps(subtokens).encode())
             self._run(functools.partial(self._count, vocabulary_path, folder, min_count))
             counts = _read_substrings(folder)
-            selected = select_substrings(counts, min_count, self._fixed.alphabet)
-            subtokens = self._fixed.reserved + tuple(selected)
+            selected = select_substrings(counts, min_count, self._alphabet)
+            subtokens = self._reserved + tuple(selected)
         return subtokens
 
     def _count(

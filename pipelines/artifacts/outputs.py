@@ -396,9 +396,8 @@ def _refuse_what_is_there(
     earlier = map(output.path_of, sorted(replaced))
     read = [state.archive or state.stored.path for state in task.key.inputs]
     refuse_replaced([*read, *given], [*paths, *earlier, *records, *rejected])
-    files = filesystem.files_of(output.folder)
     for path in [*paths, *records]:
-        if files.has_folder_at(path):
+        if filesystem.has_folder_at(path):
             raise InputError(f'{path} is a folder where a file of the result goes; move it away')
     if may_be_foreign:
         return

@@ -7,8 +7,8 @@ however deeply the runner has wrapped it, and Beam's own logs of it are left out
 
 import dataclasses
 import functools
-import importlib
 import logging
+import pkgutil
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -325,8 +325,7 @@ def preset(name: str, options: PipelineOptions, extended: Sequence[str] = ()) ->
         if known_name in _PRESETS:
             return _PRESETS[known_name](name, options)
         if known_name in _ELSEWHERE:
-            module, _, function = _ELSEWHERE[known_name].partition(':')
-            return getattr(importlib.import_module(module), function)(name, options)
+            return pkgutil.resolve_name(_ELSEWHERE[known_name])(name, options)
     return Runner(name)
 
 

@@ -142,19 +142,15 @@ def usable_cores(root: pathlib.Path = ROOT) -> int:
     has_affinity = hasattr(os, 'sched_getaffinity')
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     for group in own_groups('cpu', root):
-        quota, period = _quota(group)
+        if group.unified:
+            numbers = group.numbers('cpu.max')
+        else:
+            numbers = group.numbers('cpu.cfs_quota_us') + group.numbers('cpu.cfs_period_us')
+        # In microseconds; the quota is None or -1 without a limit.
+        quota, period = numbers if len(numbers) == 2 else (None, None)
         if quota is not None and quota > 0 and period:
             cores = min(cores, -(-quota // period))
     return max(1, cores)
-
-
-def _quota(group: Group) -> tuple[int | None, int | None]:
-    """Returns the quota and the period in microseconds; the quota is None or -1 without a limit."""
-    if group.unified:
-        numbers = group.numbers('cpu.max')
-    else:
-        numbers = group.numbers('cpu.cfs_quota_us') + group.numbers('cpu.cfs_period_us')
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else (None, None)
 
 
 def own_groups(controller: str, root: pathlib.Path = ROOT) -> Iterator[Group]:

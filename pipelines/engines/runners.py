@@ -248,17 +248,19 @@ def local_runner(name: str, options: PipelineOptions) -> Runner:
     in_process = direct.direct_running_mode in (None, 'in_memory')
     cores = min(usable_cores(), MOST_WORKERS)
     processes = direct.direct_num_workers
-    runner = Runner(
+    return Runner(
         name,
         # Beam would use all processors of the machine.
         settings=() if processes else (('--direct_num_workers', cores),),
-        in_process=in_process,
+        processes=1 if in_process else processes or cores,
         workers=cores if in_process else 1,
+        is_local=True,
+        in_process=in_process,
+        through_files=True,
         submission_errors=(),  # submitting a job runs it to its end
         prepare=_end_bundles_soon if in_process else Runner.prepare,
         beam_runner=Runner.beam_runner if in_process else _quiet_processes,
     )
-    return _on_this_machine(runner, 1 if in_process else processes or cores)
 
 
 def _quiet_processes(flags: tuple[str, ...], output: str | None) -> FnApiRunner:
@@ -279,16 +281,7 @@ def _quiet_processes(flags: tuple[str, ...], output: str | None) -> FnApiRunner:
 def embedded_runner(runner: Runner, options: PipelineOptions) -> Runner:
     """Returns a portable runner with `--job_endpoint=embed`, whose jobs run on this machine."""
     processes = options.view_as(DirectOptions).direct_num_workers or usable_cores()
-    return _on_this_machine(runner, processes)
-
-
-def _on_this_machine(runner: Runner, processes: int) -> Runner:
-    return dataclasses.replace(
-        runner,
-        processes=processes,
-        is_local=True,
-        through_files=True,
-    )
+    return dataclasses.replace(runner, processes=processes, is_local=True, through_files=True)
 
 
 def _end_bundles_soon() -> None:

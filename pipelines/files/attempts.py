@@ -70,8 +70,7 @@ class Attempt:
 
     def _begin(self) -> None:
         if self._held is not None:
-            self._held.make_folder(self._name)
-            self._own = self._held.below(self._name)
+            self._own = self._held.below(self._name, make=True)
 
     def _delete(self) -> None:
         with telling(f'delete {self.path}'):
@@ -124,7 +123,7 @@ class Attempt:
                 if not above.is_folder(last):
                     above.delete(last)
         for folder in {os.path.dirname(path) for path in paths} - {self._folder}:
-            self._files.delete_if_empty(folder)
+            delete_if_empty(folder)
 
     @contextlib.contextmanager
     def _opened(self, path: str, make: bool = False) -> Iterator[tuple[LocalFolder, str]]:
@@ -199,7 +198,8 @@ class WorkFolder:
             InputError: it cannot be written to, or something else is in its place.
         """
         if self.given is None:
-            if filesystem.files_of(self.path).is_obstructed(self.path):
+            is_folder = os.path.isdir(self.path) and not os.path.islink(self.path)
+            if not filesystem.is_shared(self.path) and os.path.lexists(self.path) and not is_folder:
                 raise InputError(
                     f'{self.path} is in the place of the work folder and is not a folder; move it away, or '
                     'give --work'

@@ -42,9 +42,6 @@ class BeamFiles(ListedByBeam, StoreFiles):
     def exists(self, path: str) -> bool:
         return FileSystems.exists(path)
 
-    def is_folder(self, path: str) -> bool:
-        return not self.exists(path) and bool(self.list_folder(path))
-
     def stat(self, path: str) -> StoredFile | None:
         if not FileSystems.exists(path):
             return None
@@ -54,9 +51,6 @@ class BeamFiles(ListedByBeam, StoreFiles):
 
     def entries(self, folder: str) -> list[str]:
         return sorted({file.name.partition('/')[0] for file in self.list_folder(folder)})
-
-    def names_below(self, folder: str) -> list[str]:
-        return [file.name for file in self.list_folder(folder)]
 
     def open(self, path: str, size: int | None = None, ahead: int = 0) -> BinaryIO:
         return FileSystems.open(path, _BINARY, compression_type=CompressionTypes.UNCOMPRESSED)

@@ -108,6 +108,7 @@ class Claim:
 
     def __init__(self, path: str, what: str, instead: str = '--output', root: str | None = None):
         self._path, self._what, self._instead, self._root = path, what, instead, root
+        self._name = os.path.basename(path)
         self.folder: LocalFolder | None = None
         self._lock: int | None = None
         self._lease: Lease | None = None
@@ -149,10 +150,6 @@ class Claim:
         if self.folder is not None:
             self.folder.close()
             self.folder = None
-
-    @property
-    def _name(self) -> str:
-        return os.path.basename(self._path)
 
     @property
     def _opened(self) -> LocalFolder:
@@ -199,7 +196,8 @@ class Claim:
         while True:
             self._made += make_folders(above, self._root)
             try:
-                self.folder = filesystem.files_of(above).open_folder(above, self._root)
+                if not filesystem.is_shared(above):
+                    self.folder = LocalFolder.open(above, self._root)
                 if fcntl is None or self.folder is None or not self._try_lock():
                     self._write()
                 return
@@ -264,7 +262,8 @@ class Claim:
 
     def _read(self) -> bytes:
         if self._lease is not None:
-            return self._lease.read()
+            there = read_version(self._path)
+            return b'' if there is None else there[0]
         return filesystem.read_bytes(self._path) if filesystem.exists(self._path) else b''
 
 
@@ -341,11 +340,6 @@ class Lease:
         renewing = threading.Thread(target=self._renew, name='renew-lease', daemon=True)
         renewing.start()
         return None
-
-    def read(self) -> bytes:
-        """Returns what is there now: the holder, or nothing."""
-        there = read_version(self._path)
-        return b'' if there is None else there[0]
 
     def release(self) -> None:
         """Ends the lease, unless somebody else has it by now."""

@@ -173,7 +173,7 @@ def make_folders(folder: str, root: str | None = None) -> list[str]:
     On an object store there are none. Raises OSError and LinkError as `LocalFolder.open`, whose
     `root` this is.
     """
-    return files_of(folder).make_folders(folder, root)
+    return [] if is_shared(folder) else _LOCAL.make_folders(folder, root)
 
 
 def delete_empty_folders(folders: Sequence[str]) -> None:
@@ -184,7 +184,8 @@ def delete_empty_folders(folders: Sequence[str]) -> None:
 
 def delete_if_empty(folder: str) -> None:
     """Deletes a folder with nothing in it; on an object store there are none."""
-    files_of(folder).delete_if_empty(folder)
+    if not is_shared(folder):
+        _LOCAL.delete_if_empty(folder)
 
 
 def names_below(folder: str) -> list[str]:
@@ -234,11 +235,13 @@ def find_any(pattern: str) -> list[StoredFile]:
             return []
         else:
             stored = files.match(path, path[: wildcard.start()].rpartition('/')[0] + '/')
-    for file in stored:
-        files.check_regular(file.path, pattern)
+    if not files.is_shared:
+        for file in stored:
+            _LOCAL.check_regular(file.path, pattern)
     return stored
 
 
 def has_folder_at(path: str) -> bool:
     """Returns whether a path is a folder, of this machine."""
-    return files_of(path).has_folder_at(path)
+    files = files_of(path)
+    return not files.is_shared and files.is_folder(path)

@@ -117,9 +117,6 @@ class HubFiles(StoreFiles):
         except OperatingSystemError:  # without a network, only what was fetched is there
             return False
 
-    def is_folder(self, path: str) -> bool:
-        return not self.exists(path) and bool(self.entries(path))
-
     def stat(self, path: str) -> StoredFile | None:
         address = _pinned(path)
         return _fetched([address])[0] if _is_there(address) else None

@@ -48,7 +48,7 @@ class Files(Protocol):
 
     Attributes:
         is_shared: whether other machines reach a file by the same path. Such stores have no folders,
-            links or locks: what concerns those does nothing there.
+            links or locks: what concerns those only `LocalFiles` can do.
     """
 
     is_shared: bool
@@ -62,12 +62,6 @@ class Files(Protocol):
     def is_folder(self, path: str) -> bool:
         """Returns whether a path is a folder; on a store, whether names of files begin with it."""
 
-    def is_obstructed(self, folder: str) -> bool:
-        """Returns whether something that is not a folder, or a link, has the path of a folder."""
-
-    def has_folder_at(self, path: str) -> bool:
-        """Returns whether a file cannot have a path, since a folder has it."""
-
     def stat(self, path: str) -> StoredFile | None:
         """Returns a file, with its last name; None if nothing has the path."""
 
@@ -76,9 +70,6 @@ class Files(Protocol):
 
     def match(self, pattern: str, above: str) -> list[StoredFile]:
         """Returns the files that a glob names, with their names below the path `above`."""
-
-    def check_regular(self, path: str, pattern: str) -> None:
-        """Raises InputError if a path, found by a pattern, is not a regular file."""
 
     def list_folder(self, folder: str) -> list[StoredFile]:
         """Returns the files in a folder, at any depth, by the bytes of their names in it."""
@@ -108,17 +99,8 @@ class Files(Protocol):
     def delete_known(self, folder: str, is_known: Callable[[str], bool]) -> None:
         """Deletes the files in a folder whose names are known, and folders left empty."""
 
-    def make_folders(self, folder: str, root: str | None) -> list[str]:
-        """Makes a folder and those above it; returns the new ones, the lowest first."""
-
     def check_writable(self, folder: str) -> None:
         """Raises OSError if no file may be made in a folder."""
-
-    def delete_if_empty(self, folder: str) -> None:
-        """Deletes a folder with nothing in it."""
-
-    def open_folder(self, folder: str, root: str | None) -> LocalFolder | None:
-        """Opens a folder as `LocalFolder.open` does; None on a store."""
 
 
 class StoreFiles:
@@ -126,26 +108,14 @@ class StoreFiles:
 
     is_shared = True
 
-    def is_obstructed(self, folder: str) -> bool:
-        return False
+    def is_folder(self: Files, path: str) -> bool:
+        return not self.exists(path) and bool(self.entries(path))
 
-    def has_folder_at(self, path: str) -> bool:
-        return False
-
-    def check_regular(self, path: str, pattern: str) -> None:
-        """Every object is a regular file."""
+    def names_below(self: Files, folder: str) -> list[str]:
+        return [file.name for file in self.list_folder(folder)]
 
     def delete_known(self: Files, folder: str, is_known: Callable[[str], bool]) -> None:
         self.delete([file.path for file in self.list_folder(folder) if is_known(file.name)])
-
-    def make_folders(self, folder: str, root: str | None) -> list[str]:
-        return []
-
-    def delete_if_empty(self, folder: str) -> None:
-        """Stores have no folders."""
-
-    def open_folder(self, folder: str, root: str | None) -> LocalFolder | None:
-        return None
 
 
 class ListedByBeam:
@@ -183,13 +153,6 @@ class LocalFiles(ListedByBeam):
     def is_folder(self, path: str) -> bool:
         return os.path.isdir(path)
 
-    def is_obstructed(self, folder: str) -> bool:
-        is_there = os.path.lexists(folder)
-        return is_there and (os.path.islink(folder) or not os.path.isdir(folder))
-
-    def has_folder_at(self, path: str) -> bool:
-        return os.path.isdir(path)
-
     def stat(self, path: str) -> StoredFile | None:
         if not os.path.exists(path):
             return None
@@ -197,6 +160,7 @@ class LocalFiles(ListedByBeam):
         return StoredFile(path, os.path.basename(path), status.st_size, status.st_mtime)
 
     def check_regular(self, path: str, pattern: str) -> None:
+        """Raises InputError if a path, found by a pattern, is not a regular file."""
         if os.path.isfile(path):
             return
         if path == self.absolute(pattern):
@@ -257,6 +221,7 @@ class LocalFiles(ListedByBeam):
             above.delete_if_empty(name)
 
     def make_folders(self, folder: str, root: str | None) -> list[str]:
+        """Makes a folder and those above it; returns the new ones, the lowest first."""
         missing = []
         above = folder
         while not os.path.lexists(above):
@@ -270,11 +235,9 @@ class LocalFiles(ListedByBeam):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     def delete_if_empty(self, folder: str) -> None:
+        """Deletes a folder with nothing in it."""
         with contextlib.suppress(OSError, LinkError), LocalFolder.above(folder) as (above, name):
             above.delete_if_empty(name)
-
-    def open_folder(self, folder: str, root: str | None) -> LocalFolder | None:
-        return LocalFolder.open(folder, root)
 
 
 def as_stored(listed: Iterable[FileMetadata], above: str) -> list[StoredFile]:
@@ -547,12 +510,6 @@ class LocalFolder:
             with contextlib.suppress(OSError):  # the first error is the one to report
                 self.delete(temporary)
             raise
-
-    def make_folder(self, name: str) -> None:
-        """Makes a folder, which must not be there."""
-        place, at = self._place(name)
-        with unless_ending:
-            os.mkdir(place, dir_fd=at)
 
     def replace(self, name: str, new_name: str, into: LocalFolder | None = None) -> None:
         """Moves an entry over whatever has a name in this folder or in another."""

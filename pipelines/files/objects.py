@@ -87,9 +87,6 @@ class ObjectFiles(StoreFiles):
         keys = {*prefixes, *(stored.key for stored in objects)}
         return sorted(key.rpartition('/')[2] for key in keys)
 
-    def names_below(self, folder: str) -> list[str]:
-        return sorted(file.name for file in self.list_folder(folder))
-
     def open(self, path: str, size: int | None = None, ahead: int = 0) -> BinaryIO:
         return ObjectReader(*_bucket(path), size, ahead)  # type: ignore[return-value]  # reads as one
 

@@ -12,7 +12,6 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Sequence
 
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
@@ -118,14 +117,6 @@ _STATES = {
     'CANCELED': PipelineState.CANCELLED,
     'CANCELLING': PipelineState.CANCELLING,
 }
-
-
-def is_cluster(options: PipelineOptions, magic_masters: Sequence[str]) -> bool:
-    """Returns whether options name a cluster and no job server, so that jobs are sent to it by REST."""
-    flink = options.view_as(FlinkRunnerOptions)
-    by_server = flink.flink_job_server_jar or flink.flink_submit_uber_jar
-    has_endpoint = options.view_as(PortableOptions).job_endpoint
-    return not by_server and not has_endpoint and flink.flink_master.strip() not in magic_masters
 
 
 def ask_cluster(options: PipelineOptions) -> tuple[tuple[str, object], ...]:
@@ -482,7 +473,10 @@ def flink_runner(name: str, options: PipelineOptions) -> Runner:
     flink = options.view_as(FlinkRunnerOptions)
     # Without --parallelism it is the cluster's default, which is unknown here, or 1.
     slots = max(1, flink.parallelism)
-    if is_cluster(options, MAGIC_HOST_NAMES):
+    is_cluster = flink.flink_master.strip() not in MAGIC_HOST_NAMES
+    by_server = flink.flink_job_server_jar or flink.flink_submit_uber_jar
+    # Without a job server, jobs are sent to a cluster by REST.
+    if is_cluster and not by_server and not options.view_as(PortableOptions).job_endpoint:
         return Runner(
             name,
             processes=slots,
@@ -495,7 +489,7 @@ def flink_runner(name: str, options: PipelineOptions) -> Runner:
         name,
         processes=slots,
         through_files=True,
-        has_containers=flink.flink_master.strip() not in MAGIC_HOST_NAMES,
+        has_containers=is_cluster,
         beam_runner=_shared_runner,
         # An uber jar contains the cluster's version, which only the cluster knows.
         refuse_unasked=functools.partial(

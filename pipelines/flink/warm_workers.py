@@ -130,15 +130,13 @@ def _retire(events: selectors.BaseSelector) -> bool:
 
 def _ended(children: dict[int, socket.socket]) -> list[tuple[int, int]]:
     """Returns pid and exit status of the workers that have ended."""
-    ended = []
-    while children:
+    ended: list[tuple[int, int]] = []
+    while len(ended) < len(children):
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:
             break
         code = os.waitstatus_to_exitcode(status)
         ended.append((pid, code if code >= 0 else 128 - code))
-        if len(ended) == len(children):
-            break
     return ended
 
 

@@ -146,7 +146,7 @@ class IdStreams(ConvertedFormat):
                 with list_file:
                     list_file.write(self.list_bytes(_joined(of_rows), dtype, records, shard))
             for file in (ids_file, list_file):
-                yield file.written(len(records), dtype, dropped)
+                yield file.written(len(records), dtype=dtype, dropped=tuple(dropped))
 
     def check(
         self, stream: BinaryIO, file: OutputFile, dataset: StoredDataset, advance: Advance

@@ -477,11 +477,9 @@ def _delete(folder: str) -> None:
     """Deletes a search's files and its lock, unless another run has claimed it; its name last."""
     with contextlib.ExitStack() as stack:
         try:
-            claim = stack.enter_context(_claim(folder))
+            stack.enter_context(_claim(folder)).require()
         except InputError:
-            return  # that run deletes or resumes them
-        if claim.is_denied:
-            return
+            return  # another run deletes or resumes them, or nothing can be deleted
         LearnerFiles(folder).clear()
     delete_known(folder, {_SEARCH_FILE}.__contains__)
 

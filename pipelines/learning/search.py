@@ -2,9 +2,9 @@
 
 import contextlib
 import dataclasses
-import importlib
 import logging
 import os
+import pkgutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -152,8 +152,11 @@ class VocabularySearch(Generic[OptionsT]):
             return_freed_memory()
             tables = [read_counts(counts, self.scheme.unstorable)]
             return_freed_memory()  # what reading has left
-            if self._learner == 'auto' and self._is_too_large(tables[0]):
-                learned, predicted = self._learn_in_parts(report, tables[0])
+            is_too_large = self._learner == 'auto' and self._is_too_large(tables[0])
+            if is_too_large and self._in_parts == 'beam':
+                learned, predicted = self._learn_on_beam(report)
+            elif is_too_large:
+                learned, predicted = self._learn_in_rounds(report, tables[0]), 0
             else:
                 # Without a name for it here, so that the learner can free it.
                 learned = self.scheme.learn_in_threads(
@@ -217,12 +220,6 @@ class VocabularySearch(Generic[OptionsT]):
         """Returns the memory that learning should keep within, in bytes."""
         available = available_bytes()
         return available if self.memory_bytes is None else min(available, self.memory_bytes)
-
-    def _learn_in_parts(self, report: Progress, table: TokenTable) -> tuple[Learned, int]:
-        """Learns from a table that turned out to be too large."""
-        if self._in_parts == 'beam':
-            return self._learn_on_beam(report)
-        return self._learn_in_rounds(report, table), 0
 
     def _learn_in_rounds(self, report: Progress, table: TokenTable | None = None) -> Learned:
         paths = self.parquet_paths(table)
@@ -306,8 +303,7 @@ class VocabularySearch(Generic[OptionsT]):
     def _learn_on_beam(self, report: Progress) -> tuple[Learned, int]:
         assert self.scheme.beam_learner is not None
         keep('the rounds that are finished')
-        module, _, name = self.scheme.beam_learner.partition(':')
-        learn: BeamSearch = getattr(importlib.import_module(module), name)
+        learn: BeamSearch = pkgutil.resolve_name(self.scheme.beam_learner)
         return learn(self, report)
 
 

@@ -200,10 +200,10 @@ class PackedLearner:
         self._pass_bytes = limits.bundle_bytes
         self._files = LearnerFiles(folder)
         self._stats = self._survey()
-        self._fixed = FixedSubtokens.of(reserved_tokens, self._stats.alphabet)
+        self._reserved, self._alphabet = fixed_subtokens(reserved_tokens, self._stats.alphabet)
         if self._stats.weight > _LARGEST:
             raise OverflowError('count times length, summed over all tokens, exceeds 2^63 - 1')
-        write_json(self._files.reserved_path, self._fixed.reserved)
+        write_json(self._files.reserved_path, self._reserved)
         self._stored: dict[int, tuple[GroupFiles, dict[int, int]]] = {}
         self._rounds = RoundsAhead(
             label,
@@ -215,7 +215,7 @@ class PackedLearner:
     @property
     def smallest_size(self) -> int:
         """The size of the smallest vocabulary: the reserved tokens and the alphabet."""
-        return len(self._fixed)
+        return len(self._reserved) + len(self._alphabet)
 
     @property
     def largest_count(self) -> int:
@@ -237,12 +237,15 @@ class PackedLearner:
         if min_count < self._lowest:
             raise ValueError(f'min-count {min_count} is below {self._lowest}, the lowest allowed')
         if self._longest < 1:
-            return self._fixed.reserved + tuple(reversed(self._fixed.alphabet))
+            return self._reserved + tuple(reversed(self._alphabet))
         if min_counts := self._rounds.begin_round(min_count):
             self._learn_rounds(min_counts)
-        self._use_stored(min_count)
-        vocabulary = self._files.round(min_count).read_vocabulary(ITERATIONS)
-        learned = self._fixed.reserved + order_subtokens(vocabulary)
+        files = self._files.round(min_count)
+        # The tables of its frequent suffixes, if there are any, serve later rounds.
+        sizes = read_json_if_there(files.sizes_path) if files.has_vocabulary(1) else None
+        if sizes is not None:
+            self._stored[min_count] = files.groups, dict(sizes)
+        learned = self._reserved + order_subtokens(files.read_vocabulary(ITERATIONS))
         self._rounds.end_round(asked, len(learned))
         return learned
 
@@ -253,13 +256,6 @@ class PackedLearner:
         assert self._ahead is not None
         ahead = map(self._learned_for, self._ahead(self.largest_count, sizes, most))
         return [min_count for min_count in ahead if min_count >= self._lowest]
-
-    def _use_stored(self, min_count: int) -> None:
-        """Makes the tables of a round's frequent suffixes, if there are any, serve later rounds."""
-        files = self._files.round(min_count)
-        sizes = read_json_if_there(files.sizes_path) if files.has_vocabulary(1) else None
-        if sizes is not None:
-            self._stored[min_count] = files.groups, dict(sizes)
 
     def _survey(self) -> TokenStats:
         path = self._files.survey_path
@@ -345,7 +341,7 @@ class PackedLearner:
         rounds = tuple(planned_round.files for planned_round in planned)
         numbers = range(len(self._stats.groups))
         plan = SelectionPlan(
-            planned, self._stats.groups, self._fixed.alphabet, self._workers,
+            planned, self._stats.groups, self._alphabet, self._workers,
             self._limits.frequent_nodes,
         )  # fmt: skip
         steps: dict[str, beam.PTransform] = {}
@@ -441,25 +437,19 @@ def _write_stats(gathered: tuple[int, Iterable[bytes]], options: SurveyTokens) -
     stats.write(options.survey_path)
 
 
-@dataclass(frozen=True)
-class FixedSubtokens:
-    """The subtokens that are in every vocabulary of a learner."""
+def fixed_subtokens(
+    reserved_tokens: Sequence[str], characters: Iterable[str]
+) -> tuple[tuple[str, ...], str]:
+    """Returns the subtokens that are in every vocabulary of a learner.
 
-    reserved: tuple[str, ...]  # escaped, in the order of their ids
-    alphabet: str  # every character of all tokens, and of escaping, ascending
+    These are the reserved ones, escaped, in the order of their ids; and every character of all tokens, and
+    of escaping, ascending.
 
-    @classmethod
-    def of(cls, reserved_tokens: Sequence[str], characters: Iterable[str]) -> 'FixedSubtokens':
-        """Returns the fixed subtokens of a learner.
-
-        Args:
-            reserved_tokens: reserved tokens after `RESERVED_TOKENS`.
-            characters: of the tokens to learn from.
-        """
-        reserved = RESERVED_TOKENS + tuple(reserved_tokens)
-        alphabet = alphabet_of([*reserved, *characters])
-        escaped = tuple(escape_token(token, alphabet) for token in reserved)
-        return cls(escaped, ''.join(sorted(alphabet)))
-
-    def __len__(self) -> int:
-        return len(self.reserved) + len(self.alphabet)
+    Args:
+        reserved_tokens: reserved tokens after `RESERVED_TOKENS`.
+        characters: of the tokens to learn from.
+    """
+    reserved = RESERVED_TOKENS + tuple(reserved_tokens)
+    alphabet = alphabet_of([*reserved, *characters])
+    escaped = tuple(escape_token(token, alphabet) for token in reserved)
+    return escaped, ''.join(sorted(alphabet))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
 import os
+import pkgutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -34,8 +34,7 @@ from tokcore.records.manifest import Manifest, OutputFile
 
 def shard_format(name: str, pack: int | None = None) -> ShardFormat:
     """Returns the format that `--output-format` names; `pack` is the length of its rows, if it has one."""
-    module, _, kind = SHARD_FORMATS[name].partition(':')
-    format_class = getattr(importlib.import_module(module), kind)
+    format_class = pkgutil.resolve_name(SHARD_FORMATS[name])
     return format_class() if pack is None else format_class(pack)
 
 

@@ -136,7 +136,7 @@ class Packed(ConvertedFormat, TfRecord):
                 for records in window.records():
                     file.write(records.records)
                     count += len(records.lengths)
-        yield file.written(count, dropped=dropped, packed=packed)
+        yield file.written(count, dropped=tuple(dropped), packed=packed)
 
     def windows(
         self, parts: Iterable[EncodedRows], features: Sequence[str]

@@ -111,9 +111,8 @@ def encode_sample(
     corpus = read_plan.reading.corpus
     taken = [(split, _taken_passes(split, read_plan)) for split in corpus.splits]
     stored = sum(_stored(items) for _, passes in taken for items in passes)
-    sampler, number = _Sampler(read_plan, loaded, is_thorough), _SAMPLED_ITEMS
-    if is_thorough:
-        number = _THOROUGH_ITEMS
+    sampler = _Sampler(read_plan, loaded, is_thorough)
+    number = _THOROUGH_ITEMS if is_thorough else _SAMPLED_ITEMS
     total, variance = np.zeros(_KINDS), np.zeros(_KINDS)
     for split, passes in taken:
         own = sum(map(_stored, passes))

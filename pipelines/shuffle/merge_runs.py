@@ -150,27 +150,18 @@ class WriteRuns(beam.PTransform):
     budget: RejectionBudget | None = None
 
     def expand(self, root: beam.pvalue.PBegin):
-        writing = beam.ParDo(_WriteRunsFn(self.plan, self.encoder, self.workers, self.budget))
         written = (
             root
             | CreateReshuffled(self.items)  # RunItem
-            | 'Write' >> writing.with_outputs(STATS, main=RUNS)
+            | 'Write' >> beam.ParDo(_WriteRunsFn(self)).with_outputs(STATS, main=RUNS)
         )
         return {RUNS: written[RUNS], STATS: written[STATS]}
 
 
 class _WriteRunsFn(beam.DoFn):
-    def __init__(
-        self,
-        plan: ShufflePlan,
-        encoder: BlockEncoder,
-        workers: int,
-        budget: RejectionBudget | None,
-    ):
-        self._plan = plan
-        self._budget = budget
-        self._encoder = encoder
-        self._workers = workers
+    def __init__(self, transform: WriteRuns):
+        self._plan, self._encoder = transform.plan, transform.encoder
+        self._workers, self._budget = transform.workers, transform.budget
         self._reports = work_reports()
 
     def setup(self) -> None:

@@ -316,9 +316,8 @@ def stored_plans(work: str) -> Iterator[tuple[str, dict]]:
             if filesystem.exists(file.path):
                 raise
             continue  # another run has ended
-        if not isinstance(content, dict):
-            continue
-        if folder == f'{FOLDER_PREFIX}{fingerprint_of(content).hex()}':
+        is_plan = isinstance(content, dict)
+        if is_plan and folder == f'{FOLDER_PREFIX}{fingerprint_of(content).hex()}':
             yield os.path.join(work, folder), content
 
 

@@ -20,7 +20,6 @@ from pipelines.transforms.encode_blocks import LoadedBlockEncoder
 from pipelines.transforms.read import READING, read_items
 from pipelines.transforms.stats import RejectionBudget
 from tokcore.corpus.block_batches import BATCH_BYTES, Batch, BlockBatches
-from tokcore.corpus.corpus import Block
 from tokcore.errors import FullDiskError
 from tokcore.process_end import (
     allow_end,
@@ -32,7 +31,6 @@ from tokcore.process_end import (
 from tokcore.records.examples import EncodedBlock
 from tokcore.records.sorted_runs import (
     RunBuffer,
-    RunFile,
     RunHead,
     RunStats,
     read_run_stats,
@@ -55,9 +53,6 @@ class WrittenPart:
     def text_bytes(self) -> int:
         """The bytes of text that were read for it."""
         return sum(checksum.length for checksum in self.stats.checksums)
-
-    def file(self, plan: ShufflePlan) -> RunFile:
-        return RunFile(plan.run_path(self.name), self.size)
 
 
 @contextlib.contextmanager
@@ -130,8 +125,10 @@ class RunWriter:
         if is_whole:
             advance(READING, sum(work_item.stored_bytes for work_item in item.items))
             return
-        blocks = self._read(item)
-        skipped = self._skip(blocks, done)
+        blocks = read_items(item.items, self._plan.block_bytes, self._plan.max_line_bytes)
+        # The blocks of which the finished parts were made are only read.
+        skipped = done[-1].stats.blocks if done else 0
+        collections.deque(itertools.islice(blocks, skipped), maxlen=0)
         making = _OpenRun(item, len(done), skipped)
         delay_end(self)
         # Parts end where batches do, so that the rest of a run has the same batches in a rerun.
@@ -169,43 +166,31 @@ class RunWriter:
             allow_end(self)
         hold_if_interrupted()
 
-    def _skip(self, blocks: Iterator[Block], done: list[WrittenPart]) -> int:
-        """Reads past the blocks of which the finished parts were made; returns how many they are."""
-        count = done[-1].stats.blocks if done else 0
-        collections.deque(itertools.islice(blocks, count), maxlen=0)
-        return count
-
-    def _read(self, item: RunItem) -> Iterator[Block]:
-        return read_items(item.items, self._plan.block_bytes, self._plan.max_line_bytes)
-
     def _encode(self, making: _OpenRun, batch: Batch) -> _EncodedStep:
         return _EncodedStep(making, self._encoder.encode(*batch), len(batch))
 
     def _collect(self, steps: Iterator[_EncodedStep]) -> Iterator[WrittenPart]:
         for step in steps:
-            yield from self._take_step(step)
-
-    def _take_step(self, step: _EncodedStep) -> Iterator[WrittenPart]:
-        making, encoded = step.making, step.encoded
-        if making.buffer is None:
-            making.buffer = self._free_buffer()
-        if encoded is None:
-            yield from self._close_part(making, last=True)
-            return
-        if self._budget is not None:
-            # Not a part at a time: a part of nothing but lines left out would never be full.
-            self._budget.spend(encoded.stats)
-        if not making.buffer.fits(encoded):
-            yield from self._close_part(making, last=False)
-            making.buffer = self._free_buffer()
-        making.buffer.add(encoded, step.blocks)
+            making, encoded = step.making, step.encoded
+            if making.buffer is None:
+                making.buffer = self._free_buffer()
+            if encoded is None:
+                yield from self._close_part(making, last=True)
+                continue
+            if self._budget is not None:
+                # Not a part at a time: a part of nothing but lines left out would never be full.
+                self._budget.spend(encoded.stats)
+            if not making.buffer.fits(encoded):
+                yield from self._close_part(making, last=False)
+                making.buffer = self._free_buffer()
+            making.buffer.add(encoded, step.blocks)
 
     def _free_buffer(self) -> RunBuffer:
         return self._buffers.pop() if self._buffers else RunBuffer(self._plan.run_bytes)
 
     def _close_part(self, making: _OpenRun, last: bool) -> Iterator[WrittenPart]:
         buffer = making.buffer
-        assert buffer is not None  # `_take_step` gives each part one
+        assert buffer is not None  # `_collect` gives each part one
         shares = buffer.split(self._workers) if last and self._is_ending else [buffer]
         making.buffer = None
         for share in shares:

@@ -181,18 +181,10 @@ class SummedFile:
             self._stream.write(memoryview(data))
         self._sums.add(data)
 
-    def written(
-        self,
-        rows: int,
-        dtype: str | None = None,
-        dropped: Sequence[int] = (),
-        packed: int | None = None,
-        cut: int | None = None,
-    ) -> WrittenFile:
-        """Returns the record of the file, which has been closed."""
+    def written(self, rows: int, **fields: Any) -> WrittenFile:
+        """Returns the record of the file, which has been closed, with the fields that few files have."""
         sums = self._sums
-        own = self._name, sums.bytes, sums.crc32c, rows, sums.sha256
-        return WrittenFile(*own, dtype, tuple(dropped), packed, cut)
+        return WrittenFile(self._name, sums.bytes, sums.crc32c, rows, sums.sha256, **fields)
 
 
 @dataclass(eq=False)

@@ -125,7 +125,6 @@ def test_a_writer_that_fails_leaves_nothing(store):
 
 def test_folders_and_links_are_not_there(store):
     assert filesystem.make_folders('memory://x/out') == []
-    assert filesystem.files_of('memory://x/out').open_folder('memory://x/out', None) is None
     filesystem.delete_if_empty('memory://x/out')
     with WorkFolder('memory://x/work', 'memory://x/out').made():
         pass
