@@ -9,6 +9,7 @@ each has the same share of its bytes.
 """
 
 import heapq
+import itertools
 import math
 import os
 import struct
@@ -387,17 +388,14 @@ def _find_borders(data, longest, share, longest_border, borders, ends):
 
 def merge_suffix_tables(tables: Iterable[SuffixTable]) -> SuffixTable:
     """Returns one table with the weights of each string added up; merges the smallest first."""
-    # The number breaks ties.
-    waiting = [(table.nbytes, number, table) for number, table in enumerate(tables) if table.rows]
+    numbers = itertools.count()  # they break ties
+    waiting = [(table.nbytes, next(numbers), table) for table in tables if table.rows]
     if not waiting:
         return SuffixTable.empty()
     heapq.heapify(waiting)
-    number = max(entry[1] for entry in waiting)
     while len(waiting) > 1:
-        first, second = heapq.heappop(waiting)[2], heapq.heappop(waiting)[2]
-        merged = _merge_two(first, second)
-        number += 1
-        heapq.heappush(waiting, (merged.nbytes, number, merged))
+        merged = _merge_two(heapq.heappop(waiting)[2], heapq.heappop(waiting)[2])
+        heapq.heappush(waiting, (merged.nbytes, next(numbers), merged))
     return waiting[0][2]
 
 
