@@ -378,10 +378,7 @@ def _find_borders(data, longest, share, longest_border, borders, ends):
                 ends[count] = written
                 count += 1
                 share_bytes = 0
-        for i in range(more):
-            row[common + i] = data[position + i]
-        position += more
-        size = common + more
+        position, size = _put_bytes(row, common, data, position, more)
         share_bytes += more + _ROW_BYTES
     return count
 
@@ -569,12 +566,10 @@ def _unpack_rows(data, longest, strings, ends, weights):
     position, row, written = 0, 0, 0
     while position < len(data):
         common, more, weight, position = read_row_head(data, position)
-        for k in range(more):
-            string[common + k] = data[position + k]
-        position += more
-        for k in range(common + more):
+        position, length = _put_bytes(string, common, data, position, more)
+        for k in range(length):
             strings[written + k] = string[k]
-        written += common + more
+        written += length
         ends[row] = written
         weights[row] = weight
         row += 1
