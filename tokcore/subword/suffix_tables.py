@@ -339,9 +339,7 @@ def choose_groups(sample: SuffixTable, groups: int) -> PrefixPartitions:
     share = max(1, math.ceil(total / max(1, groups)))
     borders = np.empty(_LONGEST_BORDER * (groups + 1), np.uint8)
     ends = np.empty(groups + 1, np.int64)
-    size = _find_borders(
-        read_only(sample.data), sample.longest, share, _LONGEST_BORDER, borders, ends
-    )
+    size = _find_borders(read_only(sample.data), sample.longest, share, borders, ends)
     starts = [0, *ends[:size].tolist()]
     joined = borders.tobytes()
     strings = [joined[start:end] for start, end in zip(starts, starts[1:])]
@@ -361,7 +359,7 @@ def pass_ranges(group_bytes: list[int], max_bytes: int) -> Iterator[tuple[int, i
 
 
 @kernel
-def _find_borders(data, longest, share, longest_border, borders, ends):
+def _find_borders(data, longest, share, borders, ends):
     """Writes a border after each share: the shortest prefix of a row that is above the next row."""
     row = np.empty(longest + 1, np.uint8)
     position, share_bytes, count, written, size = 0, 0, 0, 0, 0
@@ -371,7 +369,7 @@ def _find_borders(data, longest, share, longest_border, borders, ends):
             length = common + 1
             while length < size and row[length] & 0xC0 == 0x80:
                 length += 1
-            if length <= longest_border:
+            if length <= _LONGEST_BORDER:
                 for i in range(length):
                     borders[written + i] = row[i]
                 written += length
