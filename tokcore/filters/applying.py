@@ -16,7 +16,6 @@ import numpy as np
 from tokcore.corpus.corpus import (
     Block,
     DroppedRow,
-    Filtered,
     Reject,
     RowFilter,
     RowLimits,
@@ -148,7 +147,11 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
         except RowError as error:
             where = _describe_row(rows, sources[error.row], split, file_index)
             raise InputError(f'{where}: {error}') from error
-        before, sides = sides, _normalize_changed(sides, result, normalizer)
+        before = sides
+        sides = tuple(
+            new if _is_selection(old, new, result.rows) else normalizer.apply(new.joined()).side
+            for old, new in zip(before, result.sides, strict=True)
+        )
         stays = np.ones(len(result.rows), bool) if result.is_kept is None else result.is_kept
         for side in sides:
             stays = stays & (side.ends > side.starts)
@@ -223,16 +226,6 @@ def _describe_row(rows: Rows, row: int, split: Split, file_index: int) -> str:
     by_number = split.format.identity == 'row'
     what = 'row' if by_number else 'the line that starts at byte'
     return f'{split.files_at(file_index)[0].path}: {what} {int(rows.offsets[row])}'
-
-
-def _normalize_changed(
-    before: tuple[Side, ...], result: Filtered, normalizer: Normalizer
-) -> tuple[Side, ...]:
-    """Returns the sides of a result, those that the filter changed normalized again."""
-    return tuple(
-        new if _is_selection(old, new, result.rows) else normalizer.apply(new.joined()).side
-        for old, new in zip(before, result.sides, strict=True)
-    )
 
 
 def _is_selection(before: Side, after: Side, rows: np.ndarray) -> bool:
