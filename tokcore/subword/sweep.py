@@ -25,7 +25,7 @@ from tokcore.subword.suffix_tables import (
 )
 from tokcore.text.unicode import next_character
 
-# Bytes; doubled where rows need more.
+# Bytes; more where rows need them.
 _CAPACITY = 1 << 12
 
 
