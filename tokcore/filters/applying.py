@@ -223,8 +223,7 @@ def _identities(
 
 
 def _describe_row(rows: Rows, row: int, split: Split, file_index: int) -> str:
-    by_number = split.format.identity == 'row'
-    what = 'row' if by_number else 'the line that starts at byte'
+    what = 'row' if split.format.identity == 'row' else 'the line that starts at byte'
     return f'{split.files_at(file_index)[0].path}: {what} {int(rows.offsets[row])}'
 
 
