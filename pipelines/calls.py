@@ -37,7 +37,7 @@ from tokcore.options import Choice, declared
 from tokcore.process_end import interrupted_call
 from tokcore.reading.dataset import open_dataset
 from tokcore.reading.html import dataset_html, html_table
-from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
+from tokcore.records.manifest import Manifest
 
 if typing.TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -85,21 +85,18 @@ class Result:
 
     @property
     def _facts(self) -> dict[str, str]:
-        manifest, size = self.manifest, sum(file.bytes for file in self._outputs)
+        manifest = self.manifest
+        sizes = [file.bytes for each in self.manifests.values() for file in each.outputs]
         examples = (f'{tally.split} {tally.examples:,}' for tally in manifest.lines)
         ids = (f'{record.name} {record.size:,}' for record in manifest.vocabularies)
         lines = {
             manifest.stage: self.path,
             'lines with text' if manifest.root is None else 'examples': ', '.join(examples),
             'entries': ', '.join(ids),
-            'files': f'{len(self._outputs):,}, {size:,} bytes',
+            'files': f'{len(sizes):,}, {sum(sizes):,} bytes',
             'root': manifest.root,
         }
         return {name: value for name, value in lines.items() if value}
-
-    @property
-    def _outputs(self) -> list[OutputFile | VocabularyRecord]:
-        return [file for manifest in self.manifests.values() for file in manifest.outputs]
 
     @property
     def manifest(self) -> Manifest:

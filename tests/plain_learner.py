@@ -203,7 +203,7 @@ class _SumFn(beam.CombineFn):
 # Two, since a slow worker may still use the vocabulary of the iteration before.
 @functools.lru_cache(maxsize=2)
 def _load_segmenter(path: str) -> PlainSegmenter:
-    return PlainSegmenter.of(json.loads(filesystem.read_bytes(path)))
+    return PlainSegmenter(json.loads(filesystem.read_bytes(path)))
 
 
 @dataclass(eq=False)

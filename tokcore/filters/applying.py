@@ -10,14 +10,12 @@ import collections
 import dataclasses
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tokcore.corpus.corpus import (
     Block,
     DroppedRow,
-    Filtered,
     Reject,
     RowFilter,
     RowLimits,
@@ -127,19 +125,6 @@ def _same_line(block: Block, end: int) -> int:
     return last.offset + int(ends[lines]) + 1 if lines < len(ends) else sys.maxsize
 
 
-@dataclass(frozen=True)
-class _Progress:
-    """Rows between two filters.
-
-    Attributes:
-        sides: their texts.
-        sources: int64[rows], not descending: the row of the block that each was made from.
-    """
-
-    sides: tuple[Side, ...]
-    sources: np.ndarray
-
-
 def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer) -> Rows:
     """Returns the rows that all filters of a split keep; unfit rows become rejects.
 
@@ -149,7 +134,8 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
     """
     file_index = block.file_index
     limits = RowLimits(block.max_line_bytes, block.format.forbidden_characters)
-    now = _Progress(rows.sides, np.arange(len(rows)))
+    sides = rows.sides
+    sources = np.arange(len(rows))  # not descending: the row of the block that each was made from
     dropped_by: collections.Counter[str] = collections.Counter()
     added = 0
     dropped: list[tuple[int, DroppedRow]] = []
@@ -157,35 +143,38 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
     filters = load_filters(split.filters)
     for row_filter in filters:
         try:
-            result = row_filter.with_limits(limits).apply(now.sides)
+            result = row_filter.with_limits(limits).apply(sides)
         except RowError as error:
-            where = _describe_row(rows, now.sources[error.row], split, file_index)
+            where = _describe_row(rows, sources[error.row], split, file_index)
             raise InputError(f'{where}: {error}') from error
-        sides = _normalize_changed(now.sides, result, normalizer)
+        before = sides
+        sides = tuple(
+            new if _is_selection(old, new, result.rows) else normalizer.apply(new.joined()).side
+            for old, new in zip(before, result.sides, strict=True)
+        )
         stays = np.ones(len(result.rows), bool) if result.is_kept is None else result.is_kept
         for side in sides:
             stays = stays & (side.ends > side.starts)
-        is_gone = np.ones(len(now.sources), bool)
+        is_gone = np.ones(len(sources), bool)
         is_gone[result.rows] = False
-        added += len(result.rows) - len(now.sources) + int(np.count_nonzero(is_gone))
+        added += len(result.rows) - len(sources) + int(np.count_nonzero(is_gone))
         is_gone[[unfit.row for unfit in result.unfit]] = False
         for unfit in result.unfit:
-            offset = int(rows.offsets[now.sources[unfit.row]])
-            line = '\t'.join(side.row(unfit.row) for side in now.sides)
+            offset = int(rows.offsets[sources[unfit.row]])
+            line = '\t'.join(side.row(unfit.row) for side in before)
             rejects.append(Reject(unfit.reason, 0, offset, offset, line.encode(), why=unfit.why))
         dropped_by[row_filter.name] += int(np.count_nonzero(is_gone) + np.count_nonzero(~stays))
-        after = _Progress(sides, now.sources[result.rows])
+        old_sources, sources = sources, sources[result.rows]
         if split.keeps_dropped:
-            dropped += _dropped_rows(row_filter, rows, now, is_gone)
-            dropped += _dropped_rows(row_filter, rows, after, ~stays)
+            dropped += _dropped_rows(row_filter, rows, before, old_sources, is_gone)
+            dropped += _dropped_rows(row_filter, rows, sides, sources, ~stays)
         if not stays.all():
-            after = _Progress(tuple(side.take(stays) for side in sides), after.sources[stays])
-        now = after
+            sides, sources = tuple(side.take(stays) for side in sides), sources[stays]
     filtered = dataclasses.replace(
         rows,
-        sides=now.sides,
-        line_starts=rows.line_starts[now.sources],
-        extra_features=tuple(column.select(now.sources) for column in rows.extra_features),
+        sides=sides,
+        line_starts=rows.line_starts[sources],
+        extra_features=tuple(column.select(sources) for column in rows.extra_features),
         filtered={name: count for name, count in sorted(dropped_by.items()) if count},
         added=added,
         rejects=(*rows.rejects, *sorted(rejects, key=lambda reject: reject.offset)),
@@ -198,7 +187,7 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
     end = first.offset + len(first.data)
     if bounds is not None and len(bounds[1]):
         end = int(bounds[1][-1])
-    identities = _identities(rows, now.sources, split, file_index, end)
+    identities = _identities(rows, sources, split, file_index, end)
     return dataclasses.replace(filtered, assigned_identities=identities)
 
 
@@ -234,19 +223,8 @@ def _identities(
 
 
 def _describe_row(rows: Rows, row: int, split: Split, file_index: int) -> str:
-    by_number = split.format.identity == 'row'
-    what = 'row' if by_number else 'the line that starts at byte'
+    what = 'row' if split.format.identity == 'row' else 'the line that starts at byte'
     return f'{split.files_at(file_index)[0].path}: {what} {int(rows.offsets[row])}'
-
-
-def _normalize_changed(
-    before: tuple[Side, ...], result: Filtered, normalizer: Normalizer
-) -> tuple[Side, ...]:
-    """Returns the sides of a result, those that the filter changed normalized again."""
-    return tuple(
-        new if _is_selection(old, new, result.rows) else normalizer.apply(new.joined()).side
-        for old, new in zip(before, result.sides, strict=True)
-    )
 
 
 def _is_selection(before: Side, after: Side, rows: np.ndarray) -> bool:
@@ -260,10 +238,14 @@ def _is_selection(before: Side, after: Side, rows: np.ndarray) -> bool:
 
 
 def _dropped_rows(
-    row_filter: RowFilter, rows: Rows, now: _Progress, is_dropped: np.ndarray
+    row_filter: RowFilter,
+    rows: Rows,
+    sides: tuple[Side, ...],
+    sources: np.ndarray,
+    is_dropped: np.ndarray,
 ) -> Iterator[tuple[int, DroppedRow]]:
     """Yields the rows that a filter dropped, each with its source row in the block."""
     for row in np.flatnonzero(is_dropped).tolist():
-        source = int(now.sources[row])
-        texts = tuple(side.row(row) for side in now.sides)
+        source = int(sources[row])
+        texts = tuple(side.row(row) for side in sides)
         yield source, DroppedRow(row_filter.name, int(rows.offsets[source]), texts)

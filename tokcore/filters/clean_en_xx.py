@@ -380,7 +380,7 @@ def check_whole(text, start, end, classes):
             failed |= _MANY_SINGLE
         waiting = before if kind & _SINGLE else 0
         if kind & _DIGIT:
-            if digit < position and _is_blank(text, digit, position):
+            if digit < position == _byte_run_end(text, digit, position, _BLANK, _BLANK):
                 failed |= _DIGITS
             digit = after
         elif kind & (_DOUBLE | _SINGLE | _MARK):
@@ -411,14 +411,6 @@ def check_whole(text, start, end, classes):
     if quotes == 1:
         return failed | _ONE_QUOTE
     return failed | _QUOTED if is_quoted else failed
-
-
-@kernel_without_allocation
-def _is_blank(text, place, end):
-    """Whether text[place:end] is only blanks."""
-    while place < end and text[place] == _BLANK:
-        place += 1
-    return place == end
 
 
 @kernel_without_allocation

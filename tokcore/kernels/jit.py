@@ -199,9 +199,6 @@ class _KernelCache(FunctionCache):
     def load_overload(self, sig, target_context):
         # Without numba's refresh of its contexts, which imports all that it can compile.
         rtsys.initialize(target_context)
-        return self._load_overload(sig, target_context)
-
-    def _load_overload(self, sig, target_context):
         if self._folder is None:
             return None
         path = self._path(self._folder, sig, target_context.codegen())

@@ -261,17 +261,7 @@ def _sort_even_keys(keys, low, shift, bins, sorted_keys, order):
         bins[b] = at + np.uint64(1)
         sorted_keys[at] = keys[i]
         order[at] = i
-    # Bins are in order, so no key leaves its bin.
-    for i in range(1, len(keys)):
-        key = sorted_keys[i]
-        row = order[i]
-        at = i
-        while at > 0 and sorted_keys[at - 1] > key:
-            sorted_keys[at] = sorted_keys[at - 1]
-            order[at] = order[at - 1]
-            at -= 1
-        sorted_keys[at] = key
-        order[at] = row
+    _insert_pairs(sorted_keys, order, 0, 0, len(keys))  # bins are in order: no key leaves its bin
     return True
 
 

@@ -40,10 +40,8 @@ from tokcore.learning.pruned_trie_kernels import (
     write_back,
 )
 from tokcore.learning.ranked_text import EscapedText
-from tokcore.learning.suffix_trie import SuffixTrie
+from tokcore.learning.suffix_trie import WIDE, SuffixTrie
 
-# From this number of nodes on, int32 is too narrow.
-_WIDE = 2**31
 # From this min-weight on, the trie is expanded to half of it: a search often goes on downwards, and
 # the further nodes are few.
 _HALVED = 100
@@ -74,7 +72,7 @@ class PrunedSuffixTrie:
         self._longest, self._reserved_suffixes = longest, reserved_suffixes
         size, letters = len(text.ranks), len(text.alphabet)
         max_nodes = letters + 2 * size
-        integer = np.int32 if max_nodes < _WIDE else np.int64
+        integer = np.int32 if max_nodes < WIDE else np.int64
         # Pages that are never written to take no memory.
         self._trie = Trie(
             parents=np.empty(max_nodes, integer),

@@ -114,7 +114,7 @@ def search_vocabulary(
         # Tensor2Tensor's path may leave the range by one.
         around = _neighbors(sizes, (min(low, *sizes.tried), max(high, *sizes.tried)))
         reachable = tuple((count, sizes.tried[count]) for count in around if count in sizes)
-    return SearchResult(tuple(sizes.vocabulary(best)), best, tried, reachable)
+    return SearchResult(tuple(sizes.vocabularies[best]), best, tried, reachable)
 
 
 def min_counts_ahead(
@@ -171,14 +171,14 @@ class _Sizes:
         self.tried: dict[int, int] = {}
         self.target = target
         self._build, self._report = build, report
-        self._vocabularies: dict[int, Sequence[str]] = {}
+        self.vocabularies: dict[int, Sequence[str]] = {}
 
     def __contains__(self, min_count: int) -> bool:
         return min_count in self.tried
 
     def __call__(self, min_count: int) -> int:
         if min_count not in self.tried:
-            self._vocabularies[min_count] = subtokens = self._build(min_count)
+            self.vocabularies[min_count] = subtokens = self._build(min_count)
             self.tried[min_count] = len(subtokens)
             if self._report is not None:
                 self._report(min_count, len(subtokens), self.target)
@@ -189,9 +189,6 @@ class _Sizes:
 
     def within_one_percent(self, min_count: int) -> bool:
         return self.miss(min_count) * 100 < self.target
-
-    def vocabulary(self, min_count: int) -> Sequence[str]:
-        return self._vocabularies[min_count]
 
 
 def _search_as_tensor2tensor(

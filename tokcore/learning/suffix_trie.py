@@ -55,9 +55,8 @@ _OPEN, _CLOSED = 1, 2
 # closed.
 _NEW_OPEN, _NEW_CLOSED, _NOW_CLOSED = 3, 4, 5
 
-
-# From this number of nodes on, int32 is too narrow.
-_WIDE = 2**31
+WIDE = 2**31
+"""From this number of nodes on, int32 is too narrow."""
 
 # Tokens that are segmented side by side: their states (48 KB) stay in a core's cache.
 _LANES = 2048
@@ -99,7 +98,7 @@ class FullSuffixTrie:
         classes = sort_suffixes(text, longest)
         ranked = RankedText.of(text, counts)
         letters, most = len(text.alphabet), 2 * len(classes.representatives)
-        integer = classes.order.dtype if letters + most < _WIDE else np.int64
+        integer = classes.order.dtype if letters + most < WIDE else np.int64
         # Pages that are never written to take no memory.
         branches = _Branches(
             np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, integer)
@@ -321,7 +320,7 @@ def sort_suffixes(text: EscapedText, longest: int) -> _SuffixClasses:
     common prefix of at least that length.
     """
     ranks, size = text.ranks, len(text.ranks)
-    integer = np.int32 if size < _WIDE else np.int64
+    integer = np.int32 if size < WIDE else np.int64
     bits = len(text.alphabet).bit_length()
     packed = 63 // bits  # characters in a key that stays positive
     order = np.empty(size, integer)

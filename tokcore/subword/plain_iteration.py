@@ -8,31 +8,26 @@ can share the work; and it is the reference for the faster forms.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
 class PlainSegmenter:
     """Segments escaped tokens into the longest subtokens of a vocabulary, from the left."""
 
-    vocabulary: frozenset[str]
-    longest: int
-
-    @classmethod
-    def of(cls, vocabulary: Collection[str]) -> 'PlainSegmenter':
-        return cls(frozenset(vocabulary), max(map(len, vocabulary)))
+    def __init__(self, vocabulary: Collection[str]):
+        self._vocabulary = frozenset(vocabulary)
+        self._longest = max(map(len, vocabulary))
 
     def segment_starts(self, escaped: str) -> Iterator[int]:
         """Yields where each segment starts; every character must be in the vocabulary.
 
-        >>> list(PlainSegmenter.of(['t', 'h', 'e', '_', 'th', 'the_']).segment_starts('the_'))
+        >>> list(PlainSegmenter(['t', 'h', 'e', '_', 'th', 'the_']).segment_starts('the_'))
         [0]
         """
         start = 0
         while start < len(escaped):
             yield start
-            end = min(len(escaped), start + self.longest)
-            while escaped[start:end] not in self.vocabulary:
+            end = min(len(escaped), start + self._longest)
+            while escaped[start:end] not in self._vocabulary:
                 end -= 1
                 if end == start:
                     raise ValueError(f'the character {escaped[start]!r} is not in the vocabulary')

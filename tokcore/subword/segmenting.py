@@ -30,6 +30,7 @@ from tokcore.subword.suffix_tables import (
     SuffixRows,
     SuffixTable,
     SuffixTableMerger,
+    merge_suffix_tables,
     pack_suffixes,
     read_row_head,
 )
@@ -452,18 +453,14 @@ class Surveyor:
 def add_surveys(surveys: Iterable[TokenSurvey]) -> TokenSurvey:
     """Returns the survey of all parts."""
     surveys = list(surveys)
-    samples, smaller = SuffixTableMerger(), SuffixTableMerger()
-    for survey in surveys:
-        samples.add(survey.sample)
-        smaller.add(survey.smaller_sample)
     return TokenSurvey(
         ''.join(sorted(set().union(*(survey.alphabet for survey in surveys)))),
         sum(survey.tokens for survey in surveys),
         sum(survey.characters for survey in surveys),
         sum(survey.weight for survey in surveys),
         sum(survey.largest_count for survey in surveys),
-        samples.merged(),
-        smaller.merged(),
+        merge_suffix_tables(survey.sample for survey in surveys),
+        merge_suffix_tables(survey.smaller_sample for survey in surveys),
     )
 
 

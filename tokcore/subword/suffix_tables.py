@@ -9,6 +9,7 @@ each has the same share of its bytes.
 """
 
 import heapq
+import itertools
 import math
 import os
 import struct
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.kernels.bytes import put_varint, read_varint
+from tokcore.kernels.bytes import grown, put_varint, read_varint
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.kernels.sorting import sort_pairs
 
@@ -99,7 +100,7 @@ class RowWriter(NamedTuple):
 
     def with_room(self, more: int) -> 'RowWriter':
         """Returns a writer that continues this one, with room for this many bytes more."""
-        return self._replace(out=_with_room(self.out, int(self.state[0]['used']), more))
+        return self._replace(out=grown(self.out, int(self.state[0]['used']), more))
 
 
 @dataclass(frozen=True)
@@ -316,7 +317,7 @@ def _pack_rows(rows, order, begin, end):
                 weight += rows.counts[rows.tokens[row]]
                 continue
         if i < end - 1:
-            out = _with_room(out, used, length - common + MAX_ROW_OVERHEAD)
+            out = grown(out, used, length - common + MAX_ROW_OVERHEAD)
             used = _write_row(out, used, common, text[position : position + length], length, weight)
             packed += 1
             added += length - common
@@ -338,9 +339,7 @@ def choose_groups(sample: SuffixTable, groups: int) -> PrefixPartitions:
     share = max(1, math.ceil(total / max(1, groups)))
     borders = np.empty(_LONGEST_BORDER * (groups + 1), np.uint8)
     ends = np.empty(groups + 1, np.int64)
-    size = _find_borders(
-        read_only(sample.data), sample.longest, share, _LONGEST_BORDER, borders, ends
-    )
+    size = _find_borders(read_only(sample.data), sample.longest, share, borders, ends)
     starts = [0, *ends[:size].tolist()]
     joined = borders.tobytes()
     strings = [joined[start:end] for start, end in zip(starts, starts[1:])]
@@ -360,7 +359,7 @@ def pass_ranges(group_bytes: list[int], max_bytes: int) -> Iterator[tuple[int, i
 
 
 @kernel
-def _find_borders(data, longest, share, longest_border, borders, ends):
+def _find_borders(data, longest, share, borders, ends):
     """Writes a border after each share: the shortest prefix of a row that is above the next row."""
     row = np.empty(longest + 1, np.uint8)
     position, share_bytes, count, written, size = 0, 0, 0, 0, 0
@@ -370,34 +369,28 @@ def _find_borders(data, longest, share, longest_border, borders, ends):
             length = common + 1
             while length < size and row[length] & 0xC0 == 0x80:
                 length += 1
-            if length <= longest_border:
+            if length <= _LONGEST_BORDER:
                 for i in range(length):
                     borders[written + i] = row[i]
                 written += length
                 ends[count] = written
                 count += 1
                 share_bytes = 0
-        for i in range(more):
-            row[common + i] = data[position + i]
-        position += more
-        size = common + more
+        position, size = _put_bytes(row, common, data, position, more)
         share_bytes += more + _ROW_BYTES
     return count
 
 
 def merge_suffix_tables(tables: Iterable[SuffixTable]) -> SuffixTable:
     """Returns one table with the weights of each string added up; merges the smallest first."""
-    # The number breaks ties.
-    waiting = [(table.nbytes, number, table) for number, table in enumerate(tables) if table.rows]
+    numbers = itertools.count()  # they break ties
+    waiting = [(table.nbytes, next(numbers), table) for table in tables if table.rows]
     if not waiting:
         return SuffixTable.empty()
     heapq.heapify(waiting)
-    number = max(entry[1] for entry in waiting)
     while len(waiting) > 1:
-        first, second = heapq.heappop(waiting)[2], heapq.heappop(waiting)[2]
-        merged = _merge_two(first, second)
-        number += 1
-        heapq.heappush(waiting, (merged.nbytes, number, merged))
+        merged = _merge_two(heapq.heappop(waiting)[2], heapq.heappop(waiting)[2])
+        heapq.heappush(waiting, (merged.nbytes, next(numbers), merged))
     return waiting[0][2]
 
 
@@ -495,16 +488,6 @@ def _write_row(out, used, common, string, length, weight):
     return used
 
 
-@kernel
-def _with_room(out, used, more):
-    """Returns `out`, or a larger copy, with room for `more` bytes after the used ones."""
-    if used + more <= len(out):
-        return out
-    larger = np.empty(2 * (used + more), np.uint8)
-    larger[:used] = out[:used]
-    return larger
-
-
 @kernel_without_allocation
 def _put_bytes(string, common, data, position, more):
     """Makes a row's string of the one before; returns the next position and the length."""
@@ -571,12 +554,10 @@ def _unpack_rows(data, longest, strings, ends, weights):
     position, row, written = 0, 0, 0
     while position < len(data):
         common, more, weight, position = read_row_head(data, position)
-        for k in range(more):
-            string[common + k] = data[position + k]
-        position += more
-        for k in range(common + more):
+        position, length = _put_bytes(string, common, data, position, more)
+        for k in range(length):
             strings[written + k] = string[k]
-        written += common + more
+        written += length
         ends[row] = written
         weights[row] = weight
         row += 1

@@ -25,7 +25,7 @@ from tokcore.subword.suffix_tables import (
 )
 from tokcore.text.unicode import next_character
 
-# Bytes; doubled where rows need more.
+# Bytes; more where rows need them.
 _CAPACITY = 1 << 12
 
 
@@ -154,12 +154,8 @@ def merge_selections(
 
 def order_subtokens(vocabulary: SuffixTable) -> tuple[str, ...]:
     """Returns a vocabulary's strings by count and string, both descending."""
-    strings, ends, counts = vocabulary.arrays()
-    order = np.argsort(-counts, kind='stable')
-    starts = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
-    joined = strings.tobytes()
-    ranges = zip(starts[order].tolist(), ends[order].tolist())
-    return tuple(joined[start:end].decode() for start, end in ranges)
+    by_count = sorted(vocabulary.items(), key=lambda item: -item[1])  # stable
+    return tuple(string.decode() for string, _ in by_count)
 
 
 @kernel_without_allocation

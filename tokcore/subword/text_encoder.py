@@ -65,7 +65,6 @@ caches; with half of it, twice as many calls would pass through the interpreter.
 _END_OF_ESCAPE = re.compile(r'u|[0-9]*;')
 
 _SHOWN = 60  # characters of a token in an error
-_CODE_POINT = np.dtype('<u4')
 
 
 class SubwordTextEncoder(Tokenizer):
@@ -263,7 +262,7 @@ class _SubwordModel:
         """The vocabulary for the kernels, built at first use."""
         # Any str can be encoded, lone surrogates too.
         joined = ''.join(self._subtokens).encode('utf-32-le', 'surrogatepass')
-        codes = np.frombuffer(joined, np.dtype('<u4'))
+        codes = np.frombuffer(joined, '<u4')
         offsets = row_offsets([len(subtoken) for subtoken in self._subtokens])
         trie = HashedTrie(*map(read_only, build_trie(codes, read_only(offsets))))
 
@@ -341,7 +340,7 @@ class _SubwordModel:
             _, remaining = segment_longest_match(walk, 1, trie)
             end -= remaining
             if remaining and end < stable:
-                rest = codes[end : min(size, end + _SHOWN)].astype(_CODE_POINT).tobytes()
+                rest = codes[end : min(size, end + _SHOWN)].astype('<u4').tobytes()
                 shown = rest.decode('utf-32-le', 'surrogatepass')
                 raise ValueError(
                     f'no subtoken of the vocabulary begins {shown!r}, in a token of {token_bytes} '

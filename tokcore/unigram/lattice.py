@@ -17,7 +17,7 @@ from tokcore.unigram.numbers import add_logs, add_times_exp, number_tables
 from tokcore.unigram.strings import Strings, read_string
 from tokcore.unigram.trie import FREE, NO_PIECE, ROOT, find_slot, first_slot
 
-_f32, _f64 = np.float32, np.float64
+_f32 = np.float32
 
 
 class Edges(NamedTuple):

@@ -157,8 +157,8 @@ def test_positions_of_64_bits_and_ranks_of_32_give_the_same(monkeypatch):
     counts = {'banana': 5, 'ananas': 4, 'bandana': 3, 'a' * 300: 2}
     table = TokenTable.from_items(counts.items())
     narrow = MemoryLearner(table, max_subtoken_length=None, reserved_tokens=['bandana'])
-    monkeypatch.setattr(pruned_trie, '_WIDE', 0)
-    monkeypatch.setattr(suffix_trie, '_WIDE', 0)
+    monkeypatch.setattr(pruned_trie, 'WIDE', 0)
+    monkeypatch.setattr(suffix_trie, 'WIDE', 0)
     monkeypatch.setattr(ranked_text, '_NARROW', 0)
     for steps in (2000, 0):
         monkeypatch.setattr(subword_learner, '_MAX_STEPS', steps)

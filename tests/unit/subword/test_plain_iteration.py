@@ -6,7 +6,7 @@ from tokcore.subword.plain_iteration import PlainSegmenter, candidate_substrings
 
 
 def test_tokens_are_segmented_greedily_from_the_left():
-    segmenter = PlainSegmenter.of(['a', 'b', '_', 'ab', 'aba', 'ba_'])
+    segmenter = PlainSegmenter(['a', 'b', '_', 'ab', 'aba', 'ba_'])
     assert list(segmenter.segment_starts('ababa_')) == [0, 3]
     assert list(segmenter.segment_starts('baba_')) == [0, 1, 4]
     assert list(segmenter.segment_starts('aaba_')) == [0, 1, 4]
@@ -15,7 +15,7 @@ def test_tokens_are_segmented_greedily_from_the_left():
 
 
 def test_candidates_start_at_segments_and_end_anywhere_up_to_the_limit():
-    segmenter = PlainSegmenter.of(['a', 'b', '_', 'ab'])
+    segmenter = PlainSegmenter(['a', 'b', '_', 'ab'])
     assert list(candidate_substrings('abb_', segmenter, 2)) == ['a', 'ab', 'b', 'b_', '_']
     assert list(candidate_substrings('ab_', segmenter, 9)) == ['a', 'ab', 'ab_', '_']
     assert list(candidate_substrings('ab_', segmenter, 0)) == []

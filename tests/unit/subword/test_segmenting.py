@@ -88,7 +88,7 @@ def test_packs_the_suffixes_at_every_character(tokens, longest, borders, data):
     tables = []
     for batch in batches_of(tokens, longest):
         tables += pack_all_suffixes(batch, longest, groups, group_range)
-    expected = expected_suffixes(tokens, PlainSegmenter.of(sorted(set(LETTERS + 'u10;'))), longest)
+    expected = expected_suffixes(tokens, PlainSegmenter(sorted(set(LETTERS + 'u10;'))), longest)
     assert_tables(tables, expected, groups, group_range)
 
 
@@ -106,7 +106,7 @@ def test_packs_the_suffixes_at_segments(tokens, longest, borders, subtokens, dat
     tables = []
     for batch in batches_of(tokens, longest):
         tables += segmenter.pack(batch, longest, groups, group_range)
-    plain = PlainSegmenter.of([*letters, *subtokens, *reserved])
+    plain = PlainSegmenter([*letters, *subtokens, *reserved])
     assert_tables(tables, expected_suffixes(tokens, plain, longest), groups, group_range)
 
 
@@ -116,7 +116,7 @@ def test_adds_to_the_longest_frequent_prefix_of_each_suffix(
 ):
     groups = groups_of(borders)
     letters = sorted(set(LETTERS + 'u10;'))
-    plain = PlainSegmenter.of([*letters, *subtokens])
+    plain = PlainSegmenter([*letters, *subtokens])
     suffixes = expected_suffixes(tokens, plain, longest)
     # Any strings may be frequent, provided that every suffix has one of them as a prefix.
     frequent_strings = {letter.encode() for letter in letters}
