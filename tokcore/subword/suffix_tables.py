@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.kernels.bytes import grown, put_varint, read_varint
+from tokcore.kernels.bytes import put_varint, read_varint
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.kernels.sorting import sort_pairs
 
@@ -100,7 +100,7 @@ class RowWriter(NamedTuple):
 
     def with_room(self, more: int) -> 'RowWriter':
         """Returns a writer that continues this one, with room for this many bytes more."""
-        return self._replace(out=grown(self.out, int(self.state[0]['used']), more))
+        return self._replace(out=_with_room(self.out, int(self.state[0]['used']), more))
 
 
 @dataclass(frozen=True)
@@ -317,7 +317,7 @@ def _pack_rows(rows, order, begin, end):
                 weight += rows.counts[rows.tokens[row]]
                 continue
         if i < end - 1:
-            out = grown(out, used, length - common + MAX_ROW_OVERHEAD)
+            out = _with_room(out, used, length - common + MAX_ROW_OVERHEAD)
             used = _write_row(out, used, common, text[position : position + length], length, weight)
             packed += 1
             added += length - common
@@ -486,6 +486,16 @@ def _write_row(out, used, common, string, length, weight):
         out[np.uint64(used)] = string[np.uint64(i)]
         used += 1
     return used
+
+
+@kernel
+def _with_room(out, used, more):
+    """Returns `out`, or a larger copy, with room for `more` bytes after the used ones."""
+    if used + more <= len(out):
+        return out
+    larger = np.empty(2 * (used + more), np.uint8)
+    larger[:used] = out[:used]
+    return larger
 
 
 @kernel_without_allocation

@@ -25,7 +25,7 @@ from tokcore.subword.suffix_tables import (
 )
 from tokcore.text.unicode import next_character
 
-# Bytes; more where rows need them.
+# Bytes; doubled where rows need more.
 _CAPACITY = 1 << 12
 
 
