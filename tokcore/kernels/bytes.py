@@ -335,7 +335,10 @@ def read_varints(data, position, numbers):
 
 def with_margin(text: np.ndarray) -> np.ndarray:
     """Returns a copy of bytes (uint8) with `READABLE` more after them."""
-    return read_only(np.concatenate([text, np.zeros(READABLE, np.uint8)]))
+    copy = np.empty(len(text) + READABLE, np.uint8)
+    copy[: len(text)] = text
+    copy[len(text) :] = 0
+    return read_only(copy)
 
 
 @kernel
