@@ -145,12 +145,9 @@ _OLD_SPECIAL_TOKENS = (
 
 
 def _special_tokens(tokens: Any, size: int, path: str) -> tuple[AddedToken, ...]:
-    names = [
-        _OLD_SPECIAL_TOKENS[number] if number < len(_OLD_SPECIAL_TOKENS) else f'<SPECIAL_{number}>'
-        for number in range(size)
-    ]
+    known = _OLD_SPECIAL_TOKENS[:size] if tokens is None else ()
+    names = [*known, *(f'<SPECIAL_{number}>' for number in range(len(known), size))]
     if tokens is not None:
-        names = [f'<SPECIAL_{number}>' for number in range(size)]
         for number, token in enumerate(tokens if isinstance(tokens, list) else [None]):
             match token:
                 case {'rank': int(rank), 'token_str': str(name)} if 0 <= rank < size:
