@@ -69,15 +69,13 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
     model = file['model']
     cutting = parse_cutting(file.get('pre_tokenizer'), path, '$.pre_tokenizer')
     steps = text_steps(file.get('normalizer'), path, '$.normalizer')
-    is_unigram = model.get('type') == 'Unigram'
     kind = 'BPE' if is_bpe_model(model) else model.get('type', 'WordPiece')
-    if is_unigram:
+    if kind == 'Unigram':
         entries, scores, unk_token = _scored_entries(model, path)
     else:
-        is_bpe = kind == 'BPE'
         entries = (
             model_entries(model, data, path)
-            if is_bpe
+            if kind == 'BPE'
             else parse_entries(model.get('vocab'), f'{path}: $.model.vocab')
         )
         unk_token = model.get('unk_token')
@@ -98,7 +96,7 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
             )
             steps = steps[: len(steps) - is_last_left_out]
         make_model: Any = functools.partial(_merge_model, merged, cutting, suffix)
-    elif is_unigram:
+    elif kind == 'Unigram':
         make_model = functools.partial(_unigram_model, model, entries, scores, unk_token)
     elif kind == 'WordPiece':
         _check_wordpiece(model, path)
@@ -299,8 +297,8 @@ def _decoder_step(part: Mapping[str, Any], path: str, where: str) -> JoinTokens:
             for name, number in (('start', start), ('stop', stop)):
                 if type(number) is not int or number < 0:
                     refuse(path, f'{where}.{name}', f'{number!r:.80} for a number')
-            values = str(part.get('content', ' ')), start, stop
-            return functools.partial(_stripped, values=values)
+            content = str(part.get('content', ' '))
+            return functools.partial(_stripped, content=content, start=start, stop=stop)
         case 'Metaspace':
             mark = str(part.get('replacement', '▁'))
             scheme = part.get('prepend_scheme', 'always')
@@ -356,8 +354,7 @@ def _byte_fallback(tokens: list[str]) -> list[str]:
     return joined
 
 
-def _stripped(tokens: list[str], values: tuple[str, int, int]) -> list[str]:
-    content, start, stop = values
+def _stripped(tokens: list[str], content: str, start: int, stop: int) -> list[str]:
     stripped = []
     for token in tokens:
         first, last = 0, len(token)
