@@ -71,7 +71,6 @@ _UPPER_BIT, _LOWER_BIT = np.uint64(4), np.uint64(5)
 _END = np.uint64(8)
 _BYTE = np.uint64(0xFF)
 _APOSTROPHE, _BLANK, _CR, _LF, _SLASH = (np.uint64(ord(byte)) for byte in "' \r\n/")
-_ALL_ONES = np.uint64(2**64 - 1)
 
 _BLOCK = 256
 _BLOCK_BITS, _IN_BLOCK = np.uint64(8), np.uint64(0xFF)
@@ -494,8 +493,8 @@ def _blank_token_end(text, place, end, pre_tokenizer):
     if byte == _BLANK:
         following, _ = next_class(text, after, end, classes)
         if following & (_SPACE | _END) == _0:
-            return _run_end(text, after, end, following, _ALL_ONES, classes)
-    run_end = _run_end(text, after, end, kind, _ALL_ONES, classes)
+            return _run_end(text, after, end, following, _ALL, classes)
+    run_end = _run_end(text, after, end, kind, _ALL, classes)
     if kind != _SPACE or run_end == end or run_end == after:
         return run_end
     last = run_end - _1
@@ -518,9 +517,9 @@ def _any_token_end(text, place, end, pre_tokenizer):
         return _run_end(text, place, end, _NUMBER, pre_tokenizer.most_digits, classes)
     following, _ = next_class(text, after, end, classes)
     if kind == _LETTER or (following == _LETTER and not _is_break(text[place])):
-        return _run_end(text, after, end, _LETTER, _ALL_ONES, classes)
+        return _run_end(text, after, end, _LETTER, _ALL, classes)
     if kind == _OTHER or (byte == _BLANK and following == _OTHER):
-        place = _run_end(text, after, end, _OTHER, _ALL_ONES, classes)
+        place = _run_end(text, after, end, _OTHER, _ALL, classes)
         while place < end and _is_break(text[place]):
             place += _1
         return place
@@ -543,9 +542,9 @@ def _punctuated_token_end(text, place, end, pre_tokenizer):
     if kind == _LETTER or (
         following == _LETTER and kind != _PUNCTUATION and not _is_break(text[place])
     ):
-        return _run_end(text, after, end, _LETTER, _ALL_ONES, classes)
+        return _run_end(text, after, end, _LETTER, _ALL, classes)
     if kind == _PUNCTUATION or (byte == _BLANK and following == _PUNCTUATION):
-        place = _run_end(text, after, end, _PUNCTUATION, _ALL_ONES, classes)
+        place = _run_end(text, after, end, _PUNCTUATION, _ALL, classes)
         while place < end and _is_break(text[place]):
             place += _1
         return place
