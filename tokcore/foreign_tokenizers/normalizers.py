@@ -28,6 +28,7 @@ from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.alignment import AlignedText
 from tokcore.text.bert_plain import is_cjk
+from tokcore.text.expression_trees import spelled
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.regex_splits import matches, replacing
 from tokcore.text.rewriting import replace_rows, rewrite_rows
@@ -178,7 +179,7 @@ def _replacement(part: Mapping[str, Any], path: str, where: str) -> TextStep:
             tree = expression_tree(expression, path, f'{where}.pattern')
             return _text_step(
                 replacing(tree, content),
-                lambda value: value.replaced(matches(tree, value.text), content),
+                lambda value: value.replaced(matches(spelled(tree), value.text), content),
             )
     refuse(path, f'{where}.pattern', f'the pattern {part.get("pattern")!r:.80}')
 
