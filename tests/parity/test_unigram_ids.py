@@ -241,7 +241,7 @@ def test_the_charsmap_as_tokenizers_reads_it(
     data = json.dumps(file).encode()
     vocabulary = parse_pretrained(data, 'small.json')
     step = vocabulary.steps[0]
-    plain = step.rewrite.keywords['replacements']
+    plain = step.rewrite.__self__
 
     @given(st.lists(TEXTS | st.lists(st.sampled_from(CLUSTERED)).map(''.join), max_size=4))
     @settings(database=None, max_examples=100)
