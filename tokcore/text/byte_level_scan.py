@@ -106,12 +106,7 @@ class PatternText(NamedTuple):
 
 
 _BLANK_WORDS, _ANY_WORDS, _CASED_WORDS, _PUNCTUATED_WORDS, _WHOLE = range(5)
-_WORDS = {
-    'blank': _BLANK_WORDS,
-    'any': _ANY_WORDS,
-    'cased': _CASED_WORDS,
-    'punctuated': _PUNCTUATED_WORDS,
-}
+_WORDS = ('blank', 'any', 'cased', 'punctuated')  # of `PatternRules`, in the order of these numbers
 
 
 @dataclass(frozen=True)
@@ -156,15 +151,10 @@ class PatternPreTokenizer:
 def pattern_text(rules: PatternRules | None) -> PatternText:
     """Returns the state of a pattern; None: a text is one token."""
     if rules is None:
-        return PatternText(character_classes(), _WHOLE, _0, True, False)
+        return pattern_text(PatternRules('any', 0))._replace(words=_WHOLE)
     return PatternText(
-        character_classes(
-            rules.words == 'cased',
-            rules.marks_are_letters,
-            rules.words == 'punctuated',
-            rules.words == 'punctuated' and rules.most_digits > 0,
-        ),
-        _WORDS[rules.words],
+        character_classes(rules),
+        _WORDS.index(rules.words),
         np.uint64(rules.most_digits),
         rules.ends_at_break,
         rules.contractions == 'word',
@@ -633,28 +623,20 @@ def _cased_token_end(text, place, end, pre_tokenizer):
     return _space_end(text, place, end, classes, pre_tokenizer.ends_at_break)
 
 
-@functools.cache
-def character_classes(
-    is_cased: bool = False,
-    marks_are_letters: bool = False,
-    is_punctuated: bool = False,
-    ends_at_numbers: bool = False,
-) -> CharacterClasses:
+def character_classes(rules: PatternRules) -> CharacterClasses:
     """Returns the classes by this Python's tables: categories L* and N*, and `WHITE_SPACE`.
 
-    Args:
-        is_cased: whether letters and marks have the bits `UPPER` and `LOWER`.
-        marks_are_letters: whether M* are letters.
-        is_punctuated: whether P* and S* are `PUNCTUATION`.
-        ends_at_numbers: whether numbers are of the class of a text's end.
+    Where words are cased, letters and marks have the bits `UPPER` and `LOWER`. Where they are punctuated,
+    P* and S* are `PUNCTUATION`, and numbers are of the class of a text's end if the pattern cuts them.
     """
+    is_punctuated = rules.words == 'punctuated'
     majors, minors = category_table().T
     letters, marks = majors == ord('L'), majors == ord('M')
-    number = int(_END) if ends_at_numbers else NUMBER
+    number = int(_END) if is_punctuated and rules.most_digits else NUMBER
     table = LETTER * letters + number * (majors == ord('N'))
-    if marks_are_letters:
+    if rules.marks_are_letters:
         table[marks] = LETTER
-    if is_cased:
+    if rules.words == 'cased':
         is_small = letters & (minors == ord('l'))
         is_capital = letters & ((minors == ord('u')) | (minors == ord('t')))
         table += UPPER * (letters & ~is_small | marks) + LOWER * (letters & ~is_capital | marks)
