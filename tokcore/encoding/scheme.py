@@ -517,10 +517,6 @@ class Component:
             f'{self.name} {json.dumps(self.options, sort_keys=True)}' if self.options else self.name
         )
 
-    def to_record(self) -> dict[str, object]:
-        """Returns it as JSON holds it."""
-        return {'name': self.name, 'options': dict(self.options)}
-
 
 @dataclass(frozen=True)
 class TokenRules:
@@ -535,8 +531,8 @@ class TokenRules:
     def metadata(self) -> dict[str, str]:
         """Returns the metadata of a count file's Parquet schema."""
         return {
-            NORMALIZER_KEY: json.dumps(self.normalizer.to_record(), sort_keys=True),
-            PRE_TOKENIZER_KEY: json.dumps(self.pre_tokenizer.to_record(), sort_keys=True),
+            NORMALIZER_KEY: json.dumps(vars(self.normalizer), sort_keys=True),
+            PRE_TOKENIZER_KEY: json.dumps(vars(self.pre_tokenizer), sort_keys=True),
         }
 
     @classmethod

@@ -76,12 +76,11 @@ def template_ids(text: str, vocabulary: Vocabulary) -> Template:
     Raises:
         InputError: it names a token or an id that the vocabulary does not have.
     """
-    before, after = template_words(text)
     remedy = 'learn one with it as a special token, or give another template'
     return Template(
         *(
             tuple(named_id(word, vocabulary, '--template', remedy) for word in words)
-            for words in (before, after)
+            for words in template_words(text)
         )
     )
 

@@ -113,15 +113,11 @@ def _joined_classes(narrow: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     small, capital = (codes >= 0x61) & (codes <= 0x7A), (codes >= 0x41) & (codes <= 0x5A)
     digits, spaces = (codes >= 0x30) & (codes <= 0x39), codes == 0x20
     of_ascii = [small, capital, digits, spaces, ~(small | capital | digits | spaces)]
+    before = [*(np.append(each, False) for each in of_ascii), np.arange(_NARROW + 1) == _NARROW]
     joined, cut = np.zeros((2, _CLASSES + 1, _CLASSES), np.uint64)
-    for left in range(_CLASSES + 1):
-        lefts = (
-            np.append(of_ascii[left], False)
-            if left < _CLASSES
-            else np.arange(_NARROW + 1) == _NARROW
-        )
-        for right in range(_CLASSES):
-            block = np.ix_(lefts, of_ascii[right])
+    for left, lefts in enumerate(before):
+        for right, rights in enumerate(of_ascii):
+            block = np.ix_(lefts, rights)
             share = narrow[block].mean()
             is_word = left in (*_LETTERS, _SPACES) and right in _LETTERS
             if share == 0:

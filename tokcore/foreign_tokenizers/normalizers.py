@@ -27,6 +27,8 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.alignment import AlignedText
+from tokcore.text.bert_plain import is_cjk
+from tokcore.text.expression_trees import spelled
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.regex_splits import matches, replacing
 from tokcore.text.rewriting import replace_rows, rewrite_rows
@@ -54,12 +56,6 @@ class TextStep(NamedTuple):
     align: Callable[[AlignedText], AlignedText]
     leaves_ascii: bool = False
 
-
-_IDEOGRAPHS = (
-    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
-    (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
-)  # fmt: skip
-"""Those that `tokenizers` puts spaces around; it leaves out U+2B820 to U+2B91F, which BERT has."""
 
 # Unicode has changed its mind about these since.
 _NONSPACING_IN_8 = {'\u1734': True, **dict.fromkeys('\u1885\u1886\ua9bd\U000111c9', False)}
@@ -183,7 +179,7 @@ def _replacement(part: Mapping[str, Any], path: str, where: str) -> TextStep:
             tree = expression_tree(expression, path, f'{where}.pattern')
             return _text_step(
                 replacing(tree, content),
-                lambda value: value.replaced(matches(tree, value.text), content),
+                lambda value: value.replaced(matches(spelled(tree), value.text), content),
             )
     refuse(path, f'{where}.pattern', f'the pattern {part.get("pattern")!r:.80}')
 
@@ -294,10 +290,10 @@ class _Cleaned(dict):
 
 
 class _Spaced(dict):
-    """The table for `str.translate`: spaces around ideographs."""
+    """The table for `str.translate`: spaces around ideographs; `tokenizers` leaves out some that BERT has."""
 
     def __missing__(self, code: int) -> str:
-        is_ideograph = any(first <= code <= last for first, last in _IDEOGRAPHS)
+        is_ideograph = is_cjk(code) and not 0x2B820 <= code < 0x2B920
         value = f' {chr(code)} ' if is_ideograph else chr(code)
         self[code] = value
         return value

@@ -20,7 +20,7 @@ from tokcore.kernels.simd import byte_range_mask, popcount, put_places
 from tokcore.text.alignment import AlignedText
 from tokcore.text.expression_trees import Tree, spelled
 from tokcore.text.expressions import fancy_regex, oniguruma
-from tokcore.text.patterns import PUNCTUATION, WHITE_SPACE, named_pattern, pattern_trees
+from tokcore.text.patterns import DIGITS, PUNCTUATION, WHITE_SPACE, named_pattern, pattern_trees
 from tokcore.text.pre_tokenizer import (
     CHUNK_TOKENS,
     PreTokenizer,
@@ -45,8 +45,7 @@ MARK = '▁'
 
 Prefixed = Literal['always', 'first', 'never']
 
-_NUMERIC, _SPACE = r'\p{N}', r'\s'
-_BEHAVIORS: dict[str, Behavior] = {behavior: behavior for behavior in BEHAVIORS}
+_SPACE = r'\s'
 _WHITESPACE_SPLIT = Split(_SPACE, 'Removed')
 _0, _1 = np.uint64(0), np.uint64(1)
 _STRIDE = np.uint64(61)
@@ -205,7 +204,7 @@ def _split(
                     return splits, tree if is_isolated else None
             refuse(path, f'{where}.pattern', f'the pattern {part.get("pattern")!r:.80}')
         case 'Digits':
-            expression = _NUMERIC if part.get('individual_digits', False) else f'{_NUMERIC}+'
+            expression = DIGITS[bool(part.get('individual_digits', False))]
             return [Split(expression)], oniguruma(expression)
         case 'Punctuation':
             match _behavior(part, 'Isolated'):
@@ -230,7 +229,7 @@ def _split(
 def _behavior(part: Mapping[str, Any], default: str) -> Behavior | None:
     """Returns the behavior of a pre-tokenizer; None if it is not a known one."""
     name = part.get('behavior', default)
-    return _BEHAVIORS.get(name) if isinstance(name, str) else None
+    return next((behavior for behavior in BEHAVIORS if behavior == name), None)
 
 
 class _Marks(NamedTuple):

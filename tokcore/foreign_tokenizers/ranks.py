@@ -60,7 +60,7 @@ def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVoc
     read = _read_pattern(pattern, path)
     end = ENDS_OF_RANKS.get((read, len(parsed.entries))) if isinstance(read, str) else None
     special = () if end is None else (AddedToken(end, GPT_END),)
-    return _vocabulary(parsed, special, pattern, data, path)
+    return _vocabulary(parsed, special, read, data)
 
 
 def _ranks(data: bytes, path: str) -> dict[bytes, int]:
@@ -118,7 +118,7 @@ def parse_tekken(file: Mapping[str, Any], data: bytes, path: str) -> PretrainedV
         parsed = _merged(ranks, special_size, rest, path)
         keep_parsed(data, lambda: parsed)
     special = _special_tokens(file.get('special_tokens'), special_size, path)
-    return _vocabulary(parsed, special, pattern, data, path)
+    return _vocabulary(parsed, special, _read_pattern(pattern, path), data)
 
 
 def _tekken_ranks(tokens: Sequence[Any], path: str) -> dict[bytes, int]:
@@ -145,12 +145,9 @@ _OLD_SPECIAL_TOKENS = (
 
 
 def _special_tokens(tokens: Any, size: int, path: str) -> tuple[AddedToken, ...]:
-    names = [
-        _OLD_SPECIAL_TOKENS[number] if number < len(_OLD_SPECIAL_TOKENS) else f'<SPECIAL_{number}>'
-        for number in range(size)
-    ]
+    known = _OLD_SPECIAL_TOKENS[:size] if tokens is None else ()
+    names = [*known, *(f'<SPECIAL_{number}>' for number in range(len(known), size))]
     if tokens is not None:
-        names = [f'<SPECIAL_{number}>' for number in range(size)]
         for number, token in enumerate(tokens if isinstance(tokens, list) else [None]):
             match token:
                 case {'rank': int(rank), 'token_str': str(name)} if 0 <= rank < size:
@@ -183,9 +180,8 @@ def _merged(ranks: Mapping[bytes, int], first: int, rest: bytes, path: str) -> P
 def _vocabulary(
     parsed: ParsedFile,
     special: tuple[AddedToken, ...],
-    pattern: str,
+    pattern: Pattern | Tree,
     data: bytes,
-    path: str,
 ) -> PretrainedVocabulary:
     rules = ModelRules(ignore_merges=True, ranks_of_results=True)
     parts = TokenizerParts(byte_level=True)
@@ -196,7 +192,7 @@ def _vocabulary(
         parsed.entries,
         special,
         functools.partial(getattr, vocabulary, 'model'),
-        Cutting(pre_tokenizer=_pre_tokenizer(pattern, path), byte_level=True),
+        Cutting(pre_tokenizer=_pre_tokenizer(pattern), byte_level=True),
         joins_surrogates=True,
     )
 
@@ -217,10 +213,9 @@ def _read_pattern(pattern: str, path: str) -> Pattern | Tree:
     return named_pattern([tree]) or tree
 
 
-def _pre_tokenizer(pattern: str, path: str) -> PreTokenizer:
-    read = _read_pattern(pattern, path)
-    if isinstance(read, str):
-        return pattern_pre_tokenizer(read)
+def _pre_tokenizer(pattern: Pattern | Tree) -> PreTokenizer:
+    if isinstance(pattern, str):
+        return pattern_pre_tokenizer(pattern)
     # tiktoken takes the matches, and text between them is lost.
-    split = Split(spelled_tree(read), 'Removed', True)
-    return SplitPreTokenizer((split,), loses_text=leaves_text(read))
+    split = Split(spelled_tree(pattern), 'Removed', True)
+    return SplitPreTokenizer((split,), loses_text=leaves_text(pattern))

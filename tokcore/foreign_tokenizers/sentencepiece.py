@@ -68,7 +68,7 @@ def is_sentencepiece_file(data: bytes) -> bool:
         return False
     try:
         _, piece, _ = next(message_fields(data, ''))
-        fields = {number: value for number, value, _ in message_fields(_message(piece, '', 0), '')}
+        fields = _fields(_message(piece, '', 0), '', 0)
     except InputError:
         return False
     return bool(fields.get(1)) and len(_bytes(fields.get(2))) == 4
@@ -253,10 +253,7 @@ def unigram_scores(pieces: Sequence[Piece]) -> list[float]:
     ]
 
 
-_Merges = tuple[tuple[str, str], ...]
-
-
-def _merges(pieces: Sequence[Piece], path: str) -> tuple[_Merges, np.ndarray]:
+def _merges(pieces: Sequence[Piece], path: str) -> tuple[tuple[tuple[str, str], ...], np.ndarray]:
     """Returns the merges, and their ranks: any two neighbors that are a piece together are merged.
 
     Pieces of equal scores have equal ranks.
@@ -275,11 +272,7 @@ def _merges(pieces: Sequence[Piece], path: str) -> tuple[_Merges, np.ndarray]:
             left, right = text[:cut], text[cut:]
             for part in (left, right):
                 if len(part) == 1 and part not in scores:
-                    refuse(
-                        path,
-                        'pieces',
-                        f'the piece {text!r:.80} without a piece for {part!r}',
-                    )
+                    refuse(path, 'pieces', f'the piece {text!r:.80} without a piece for {part!r}')
             if left in scores and right in scores:
                 merges.append((own[left], own[right]))
                 results.append(scores[text])

@@ -24,7 +24,7 @@ import numpy as np
 
 from tokcore.counts.sampling import RowsToCount
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.encoder import side_of_text
+from tokcore.encoding.encoder import side_of_rows, side_of_text
 from tokcore.encoding.last_word import SENTENCE_END as END
 from tokcore.errors import InputError
 from tokcore.foreign_tokenizers.pre_tokenizers import MARK
@@ -33,7 +33,7 @@ from tokcore.foreign_tokenizers.sentencepiece import (
     normalized_rows,
     text_normalizer,
 )
-from tokcore.kernels.bytes import row_offsets, with_margin
+from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.normalizers import find_damages
 from tokcore.text.pre_tokenizer import ListedTokens, RowPart, TextRows
@@ -139,8 +139,7 @@ class SentenceWords:
         if not rows:
             return sentences
         new = [self._names.sub(META_NAME.encode(), _row(sentences, row)) for row in rows]
-        offsets, data = row_offsets([*map(len, new)]), np.frombuffer(b''.join(new), np.uint8)
-        return replace_rows(sentences, np.array(rows), Side(data, offsets[:-1], offsets[1:]))
+        return replace_rows(sentences, np.array(rows), side_of_rows(new))
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         yield RowPart(rows.text, int(rows.starts[row]), int(rows.ends[row]), False)

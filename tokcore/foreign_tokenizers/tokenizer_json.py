@@ -69,15 +69,13 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
     model = file['model']
     cutting = parse_cutting(file.get('pre_tokenizer'), path, '$.pre_tokenizer')
     steps = text_steps(file.get('normalizer'), path, '$.normalizer')
-    is_unigram = model.get('type') == 'Unigram'
     kind = 'BPE' if is_bpe_model(model) else model.get('type', 'WordPiece')
-    if is_unigram:
+    if kind == 'Unigram':
         entries, scores, unk_token = _scored_entries(model, path)
     else:
-        is_bpe = kind == 'BPE'
         entries = (
             model_entries(model, data, path)
-            if is_bpe
+            if kind == 'BPE'
             else parse_entries(model.get('vocab'), f'{path}: $.model.vocab')
         )
         unk_token = model.get('unk_token')
@@ -86,7 +84,7 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
     added = parse_added_tokens(file.get('added_tokens') or [], entries, path)
     if cutting.byte_level and kind != 'BPE':
         refuse(path, '$.pre_tokenizer', f'ByteLevel with the model {kind}')
-    suffix = ''
+    prefix = suffix = ''
     if kind == 'BPE':
         parts = TokenizerParts(byte_level=cutting.byte_level)
         merged = model_vocabulary(model, entries, (), parts, data, path)
@@ -98,11 +96,11 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
             )
             steps = steps[: len(steps) - is_last_left_out]
         make_model: Any = functools.partial(_merge_model, merged, cutting, suffix)
-    elif is_unigram:
+    elif kind == 'Unigram':
         make_model = functools.partial(_unigram_model, model, entries, scores, unk_token)
     elif kind == 'WordPiece':
-        _check_wordpiece(model, path)
-        make_model = functools.partial(_wordpiece_model, model, entries, unk_token)
+        prefix, longest = _wordpiece_rules(model, path)
+        make_model = functools.partial(_wordpiece_model, entries, unk_token, prefix, longest)
     elif kind == 'WordLevel':
         make_model = functools.partial(_word_model, entries, unk_token)
     else:
@@ -119,8 +117,8 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
         tuple(steps),
         None if is_byte_level else decoder_steps(decoder, path),
         template,
-        unk_token if isinstance(unk_token, str) else None,
-        joiner=model.get('continuing_subword_prefix', '##') if kind == 'WordPiece' else '',
+        unk_token,
+        joiner=prefix,
         suffix=suffix,
         trims=tuple(trims_of(file.get('post_processor'))),
     )
@@ -175,24 +173,24 @@ def _leaves_no_spaces(normalizer: Any) -> bool:
     return False
 
 
-def _check_wordpiece(model: Mapping[str, Any], path: str) -> None:
+def _wordpiece_rules(model: Mapping[str, Any], path: str) -> tuple[str, int]:
+    """Returns what entries begin with that do not begin a word, and the most characters of a word."""
     prefix = model.get('continuing_subword_prefix', '##')
     if not isinstance(prefix, str):
         refuse(path, '$.model.continuing_subword_prefix', f'{prefix!r:.80} for a string')
     longest = model.get('max_input_chars_per_word', 100)
     if type(longest) is not int or not 0 <= longest < 1 << 31:
         refuse(path, '$.model.max_input_chars_per_word', f'{longest!r:.80} for a number')
+    return prefix, longest
 
 
 def _wordpiece_model(
-    model: Mapping[str, Any], entries: Mapping[str, int], unk_token: object
+    entries: Mapping[str, int], unk_token: str | None, prefix: str, longest: int
 ) -> Model:
     from tokcore.wordpiece.model import WordPieceModel, double_array_trie
 
-    prefix = model.get('continuing_subword_prefix', '##')
     trie = double_array_trie(entries.items(), prefix)
     unknown = entries.get(unk_token) if isinstance(unk_token, str) else None
-    longest = model.get('max_input_chars_per_word', 100)
     return WordPieceModel(trie, 1 + max(entries.values(), default=-1), unknown, longest)
 
 
@@ -245,7 +243,7 @@ def _unigram_model(
     return UnigramModel(entries, scores, unknown_score(scores), unknown, fallback)
 
 
-def _word_model(entries: Mapping[str, int], unk_token: object) -> Model:
+def _word_model(entries: Mapping[str, int], unk_token: str | None) -> Model:
     from tokcore.word.model import WordModel
 
     words = [''] * (1 + max(entries.values(), default=-1))
@@ -299,8 +297,8 @@ def _decoder_step(part: Mapping[str, Any], path: str, where: str) -> JoinTokens:
             for name, number in (('start', start), ('stop', stop)):
                 if type(number) is not int or number < 0:
                     refuse(path, f'{where}.{name}', f'{number!r:.80} for a number')
-            values = str(part.get('content', ' ')), start, stop
-            return functools.partial(_stripped, values=values)
+            content = str(part.get('content', ' '))
+            return functools.partial(_stripped, content=content, start=start, stop=stop)
         case 'Metaspace':
             mark = str(part.get('replacement', '▁'))
             scheme = part.get('prepend_scheme', 'always')
@@ -356,8 +354,7 @@ def _byte_fallback(tokens: list[str]) -> list[str]:
     return joined
 
 
-def _stripped(tokens: list[str], values: tuple[str, int, int]) -> list[str]:
-    content, start, stop = values
+def _stripped(tokens: list[str], content: str, start: int, stop: int) -> list[str]:
     stripped = []
     for token in tokens:
         first, last = 0, len(token)

@@ -71,7 +71,6 @@ _UPPER_BIT, _LOWER_BIT = np.uint64(4), np.uint64(5)
 _END = np.uint64(8)
 _BYTE = np.uint64(0xFF)
 _APOSTROPHE, _BLANK, _CR, _LF, _SLASH = (np.uint64(ord(byte)) for byte in "' \r\n/")
-_ALL_ONES = np.uint64(2**64 - 1)
 
 _BLOCK = 256
 _BLOCK_BITS, _IN_BLOCK = np.uint64(8), np.uint64(0xFF)
@@ -107,12 +106,7 @@ class PatternText(NamedTuple):
 
 
 _BLANK_WORDS, _ANY_WORDS, _CASED_WORDS, _PUNCTUATED_WORDS, _WHOLE = range(5)
-_WORDS = {
-    'blank': _BLANK_WORDS,
-    'any': _ANY_WORDS,
-    'cased': _CASED_WORDS,
-    'punctuated': _PUNCTUATED_WORDS,
-}
+_WORDS = ('blank', 'any', 'cased', 'punctuated')  # of `PatternRules`, in the order of these numbers
 
 
 @dataclass(frozen=True)
@@ -157,15 +151,10 @@ class PatternPreTokenizer:
 def pattern_text(rules: PatternRules | None) -> PatternText:
     """Returns the state of a pattern; None: a text is one token."""
     if rules is None:
-        return PatternText(character_classes(), _WHOLE, _0, True, False)
+        return pattern_text(PatternRules('any', 0))._replace(words=_WHOLE)
     return PatternText(
-        character_classes(
-            rules.words == 'cased',
-            rules.marks_are_letters,
-            rules.words == 'punctuated',
-            rules.words == 'punctuated' and rules.most_digits > 0,
-        ),
-        _WORDS[rules.words],
+        character_classes(rules),
+        _WORDS.index(rules.words),
         np.uint64(rules.most_digits),
         rules.ends_at_break,
         rules.contractions == 'word',
@@ -494,8 +483,8 @@ def _blank_token_end(text, place, end, pre_tokenizer):
     if byte == _BLANK:
         following, _ = next_class(text, after, end, classes)
         if following & (_SPACE | _END) == _0:
-            return _run_end(text, after, end, following, _ALL_ONES, classes)
-    run_end = _run_end(text, after, end, kind, _ALL_ONES, classes)
+            return _run_end(text, after, end, following, _ALL, classes)
+    run_end = _run_end(text, after, end, kind, _ALL, classes)
     if kind != _SPACE or run_end == end or run_end == after:
         return run_end
     last = run_end - _1
@@ -518,9 +507,9 @@ def _any_token_end(text, place, end, pre_tokenizer):
         return _run_end(text, place, end, _NUMBER, pre_tokenizer.most_digits, classes)
     following, _ = next_class(text, after, end, classes)
     if kind == _LETTER or (following == _LETTER and not _is_break(text[place])):
-        return _run_end(text, after, end, _LETTER, _ALL_ONES, classes)
+        return _run_end(text, after, end, _LETTER, _ALL, classes)
     if kind == _OTHER or (byte == _BLANK and following == _OTHER):
-        place = _run_end(text, after, end, _OTHER, _ALL_ONES, classes)
+        place = _run_end(text, after, end, _OTHER, _ALL, classes)
         while place < end and _is_break(text[place]):
             place += _1
         return place
@@ -543,9 +532,9 @@ def _punctuated_token_end(text, place, end, pre_tokenizer):
     if kind == _LETTER or (
         following == _LETTER and kind != _PUNCTUATION and not _is_break(text[place])
     ):
-        return _run_end(text, after, end, _LETTER, _ALL_ONES, classes)
+        return _run_end(text, after, end, _LETTER, _ALL, classes)
     if kind == _PUNCTUATION or (byte == _BLANK and following == _PUNCTUATION):
-        place = _run_end(text, after, end, _PUNCTUATION, _ALL_ONES, classes)
+        place = _run_end(text, after, end, _PUNCTUATION, _ALL, classes)
         while place < end and _is_break(text[place]):
             place += _1
         return place
@@ -634,28 +623,20 @@ def _cased_token_end(text, place, end, pre_tokenizer):
     return _space_end(text, place, end, classes, pre_tokenizer.ends_at_break)
 
 
-@functools.cache
-def character_classes(
-    is_cased: bool = False,
-    marks_are_letters: bool = False,
-    is_punctuated: bool = False,
-    ends_at_numbers: bool = False,
-) -> CharacterClasses:
+def character_classes(rules: PatternRules) -> CharacterClasses:
     """Returns the classes by this Python's tables: categories L* and N*, and `WHITE_SPACE`.
 
-    Args:
-        is_cased: whether letters and marks have the bits `UPPER` and `LOWER`.
-        marks_are_letters: whether M* are letters.
-        is_punctuated: whether P* and S* are `PUNCTUATION`.
-        ends_at_numbers: whether numbers are of the class of a text's end.
+    Where words are cased, letters and marks have the bits `UPPER` and `LOWER`. Where they are punctuated,
+    P* and S* are `PUNCTUATION`, and numbers are of the class of a text's end if the pattern cuts them.
     """
+    is_punctuated = rules.words == 'punctuated'
     majors, minors = category_table().T
     letters, marks = majors == ord('L'), majors == ord('M')
-    number = int(_END) if ends_at_numbers else NUMBER
+    number = int(_END) if is_punctuated and rules.most_digits else NUMBER
     table = LETTER * letters + number * (majors == ord('N'))
-    if marks_are_letters:
+    if rules.marks_are_letters:
         table[marks] = LETTER
-    if is_cased:
+    if rules.words == 'cased':
         is_small = letters & (minors == ord('l'))
         is_capital = letters & ((minors == ord('u')) | (minors == ord('t')))
         table += UPPER * (letters & ~is_small | marks) + LOWER * (letters & ~is_capital | marks)

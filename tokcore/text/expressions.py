@@ -10,7 +10,6 @@ import functools
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
 from tokcore.text.expression_trees import (
@@ -63,14 +62,8 @@ def fancy_regex(expression: str) -> Tree:
     return _Reader(expression, is_ruby=False).read()
 
 
-@dataclass(frozen=True)
-class _Letter:
-    """A character in any case for Oniguruma, to which several characters may be one in another case."""
-
-    code: int
-
-
-_Parts: TypeAlias = list[Tree | _Letter]
+_Parts: TypeAlias = list[Tree | int]
+"""Trees, and code points of characters in any case, of which several may be one in another case to Oniguruma."""
 
 _LINE_FEED = characters([0x0A])
 _IN_LINE = ~_LINE_FEED
@@ -237,7 +230,7 @@ class _Reader:
         if 'i' not in self._flags:
             return [characters([code])]
         if self._is_ruby and not self._behind:
-            return [_Letter(code)]
+            return [code]
         return [characters(_cases(code))]
 
     def _group(self, start: int) -> _Parts:
@@ -495,11 +488,11 @@ def _sequence(parts: _Parts) -> Tree:
 def _first(parts: _Parts) -> tuple[int, Tree]:
     """Returns the first part; of letters, as many of the first as are one in another case."""
     first = parts[0]
-    if not isinstance(first, _Letter):
+    if not isinstance(first, int):
         return 1, first
-    folds = [chr(part.code).casefold() if isinstance(part, _Letter) else '' for part in parts[:3]]
+    folds = [chr(part).casefold() if isinstance(part, int) else '' for part in parts[:3]]
     for size in (3, 2, 1):
         fold = ''.join(folds[:size])
         if len(fold) > 1 and fold in _cased() and size in (1, len(fold)) and all(folds[:size]):
             return size, Node('choice', (characters(_cased()[fold]), _spelled_out(fold)))
-    return 1, characters(_cases(first.code))
+    return 1, characters(_cases(first))

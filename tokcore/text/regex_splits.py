@@ -13,16 +13,13 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
 from tokcore.text import byte_level
 from tokcore.text.expression_trees import Tree, compiled_for, spelled
 from tokcore.text.pre_tokenizer import ListedTokens, PreTokenizer, RowPart, RowTokens, TextRows
-
-if TYPE_CHECKING:
-    import regex
 
 Behavior = Literal['Isolated', 'Removed', 'MergedWithPrevious', 'MergedWithNext', 'Contiguous']
 BEHAVIORS: tuple[Behavior, ...] = get_args(Behavior)
@@ -94,7 +91,7 @@ def _parts(expression: str, text: str) -> list[tuple[_Span, bool]]:
     """Returns the matches of a text and what lies between them, in order."""
     parts = []
     end = 0
-    for start, stop in _matches(compiled_for(text, expression), text):
+    for start, stop in matches(expression, text):
         if end < start:
             parts.append(((end, start), False))
         parts.append(((start, stop), True))
@@ -104,12 +101,13 @@ def _parts(expression: str, text: str) -> list[tuple[_Span, bool]]:
     return parts
 
 
-def _matches(pattern: regex.Pattern[str], text: str) -> Iterator[_Span]:
-    """Yields matches as the engines of tokenizers go on after empty ones, and `regex` does not.
+def matches(expression: str, text: str) -> Iterator[_Span]:
+    """Yields the places of matches as the engines of tokenizers go on after empty ones, and `regex` does not.
 
     An empty match where the last match ended does not count, and the search goes on one character later.
     Nothing matches in an empty text.
     """
+    pattern = compiled_for(text, expression)
     place, last = 0, -1
     while text and place <= len(text):
         for match in pattern.finditer(text, place):
@@ -127,14 +125,8 @@ def _matches(pattern: regex.Pattern[str], text: str) -> Iterator[_Span]:
             place = last = start
 
 
-def matches(tree: Tree, text: str) -> Iterator[_Span]:
-    """Yields the matches of an expression in a text, as places in it."""
-    return _matches(compiled_for(text, spelled(tree)), text)
-
-
 def replacing(tree: Tree, content: str) -> Callable[[str], str]:
     """Returns a function that replaces the matches of an expression."""
-
     expression = spelled(tree)
 
     def replaced(text: str) -> str:

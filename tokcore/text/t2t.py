@@ -10,9 +10,8 @@ becomes `\<decimal>;`.
 
 import functools
 import re
-import types
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -133,7 +132,7 @@ class T2TPreTokenizer:
     """A `PreTokenizer` whose tokens are those of `tokenize`."""
 
     name = 't2t'
-    options: Mapping[str, object] = types.MappingProxyType({})
+    options: ClassVar[Mapping[str, object]] = {}
 
     def prepare(self, rows: TextRows) -> tuple[_AlphanumericRuns, np.ndarray]:
         return _AlphanumericRuns(alphanumeric_bits()), rows.text

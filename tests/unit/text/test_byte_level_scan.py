@@ -18,7 +18,7 @@ from tokcore.text.byte_level_scan import (
     PatternPreTokenizer,
     character_classes,
 )
-from tokcore.text.patterns import DEFINITIONS, WHITE_SPACE, split
+from tokcore.text.patterns import DEFINITIONS, WHITE_SPACE, PatternRules, split
 from tokcore.text.pre_tokenizer import one_row
 from tokcore.text.split_sequence import pattern_pre_tokenizer
 
@@ -84,7 +84,7 @@ def test_every_place_in_a_chunk(pattern, piece):
 
 def test_every_code_point_has_its_class():
     codes = np.arange(0x110000)
-    index, blocks = character_classes()
+    index, blocks = character_classes(PatternRules('any', 0))
     found = blocks.reshape(-1, 256)[index[codes // 256], codes % 256]
     wanted = {'L': LETTER, 'N': NUMBER}
     expected = [wanted.get(unicodedata.category(chr(code))[0], 0) for code in range(0x110000)]
