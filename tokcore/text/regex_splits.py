@@ -242,7 +242,7 @@ class SplitPreTokenizer:
 
     def _spans(self, rows: TextRows) -> np.ndarray:
         """Returns int64[tokens, 2]: the first byte of each token, and where it ends."""
-        tokens = self._tokens(rows)
+        tokens, _ = self.prepare(rows)
         return np.stack([tokens.starts, tokens.ends], 1).astype(np.int64)
 
 

@@ -164,3 +164,9 @@ def test_it_is_known_by_its_pattern():
 def test_white_space_is_that_of_unicode():
     assert len(WHITE_SPACE) == 25
     assert {each for each in CHARACTERS if each.isspace()} - {*WHITE_SPACE} == {*'\x1c\x1d\x1e\x1f'}
+
+
+@pytest.mark.parametrize('longest', [1, 20])
+def test_a_row_that_no_pattern_cuts_is_one_token(longest):
+    parts = pattern_pre_tokenizer('none').row_parts(laid_out(['a few words']), 0, longest)
+    assert [(part.start, part.end) for part in parts] == [(0, len('a few words'))]
