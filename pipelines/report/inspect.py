@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
+import operator
 import os
 import random
 import typing
@@ -275,17 +276,13 @@ def _has_record_head(stream: BinaryIO) -> bool:
 def sampled(entries: Iterable[Entry], count: int, seed: int) -> list[Entry]:
     """Returns a uniform sample of entries, in their order (Vitter's algorithm R)."""
     dice = random.Random(seed)
-    sample: list[Entry] = []
+    sample: list[tuple[int, Entry]] = []
     for number, entry in enumerate(entries):
         if number < count:
-            sample.append(entry)
+            sample.append((number, entry))
         elif (place := dice.randrange(number + 1)) < count:
-            sample[place] = entry
-    order = {
-        split: place
-        for place, split in enumerate(dict.fromkeys(fields.get('split') for fields, _ in sample))
-    }
-    return sorted(sample, key=lambda entry: (order[entry[0].get('split')], entry[0]['number']))
+            sample[place] = number, entry
+    return [entry for _, entry in sorted(sample, key=operator.itemgetter(0))]
 
 
 def statistics(entries: Iterable[Entry]) -> dict[str, dict[str, object]]:
