@@ -353,7 +353,7 @@ def _read(
 def read_parquet_counts(
     path: str, open_binary: OpenBinary = filesystem.open_binary, is_sorted: bool = True
 ) -> TokenTable:
-    """Returns the table of a Parquet file of counts, which is mostly sorted.
+    """Returns the table of a Parquet file of counts, as `TokenTable.from_arrow` does.
 
     Raises InputError if it is not one, OverflowError for a count or a sum past 2^63 - 1.
     """

@@ -49,7 +49,7 @@ def read_dev_texts(
     for given, dataset in zip(paths, counts.datasets, strict=True):
         path = filesystem.absolute(given)
         data = filesystem.read_bytes(path)
-        table, _ = count_files([path], scheme, functools.partial(_opened, data))
+        table = count_files([path], scheme, functools.partial(_opened, data))[0]
         if len(table) == 0:
             raise InputError(f'no token in {path}; --parity needs a text')
         record = {'counts': len(dataset.files), 'text': hashlib.sha256(data).hexdigest()}
