@@ -290,7 +290,7 @@ class _Cleaned(dict):
 
 
 class _Spaced(dict):
-    """The table for `str.translate`: spaces around ideographs; `tokenizers` leaves out some that BERT has."""
+    """The table for `str.translate`: spaces around ideographs, but for U+2B820 to U+2B91F, as in `tokenizers`."""
 
     def __missing__(self, code: int) -> str:
         is_ideograph = is_cjk(code) and not 0x2B820 <= code < 0x2B920

@@ -174,7 +174,7 @@ def _leaves_no_spaces(normalizer: Any) -> bool:
 
 
 def _wordpiece_rules(model: Mapping[str, Any], path: str) -> tuple[str, int]:
-    """Returns what entries begin with that do not begin a word, and the most characters of a word."""
+    """Returns the prefix of entries that continue a word, and the most characters that a word may have."""
     prefix = model.get('continuing_subword_prefix', '##')
     if not isinstance(prefix, str):
         refuse(path, '$.model.continuing_subword_prefix', f'{prefix!r:.80} for a string')

@@ -627,7 +627,7 @@ def character_classes(rules: PatternRules) -> CharacterClasses:
     """Returns the classes by this Python's tables: categories L* and N*, and `WHITE_SPACE`.
 
     Where words are cased, letters and marks have the bits `UPPER` and `LOWER`. Where they are punctuated,
-    P* and S* are `PUNCTUATION`, and numbers are of the class of a text's end if the pattern cuts them.
+    P* and S* are `PUNCTUATION`, and with `most_digits` a number is what the end of a text is.
     """
     is_punctuated = rules.words == 'punctuated'
     majors, minors = category_table().T

@@ -63,7 +63,7 @@ def fancy_regex(expression: str) -> Tree:
 
 
 _Parts: TypeAlias = list[Tree | int]
-"""Trees, and code points of characters in any case, of which several may be one in another case to Oniguruma."""
+"""Trees, and code points of characters in any case: to Oniguruma, several may be one in another case."""
 
 _LINE_FEED = characters([0x0A])
 _IN_LINE = ~_LINE_FEED

@@ -102,7 +102,7 @@ def _parts(expression: str, text: str) -> list[tuple[_Span, bool]]:
 
 
 def matches(expression: str, text: str) -> Iterator[_Span]:
-    """Yields the places of matches as the engines of tokenizers go on after empty ones, and `regex` does not.
+    """Yields the places of matches; after empty ones it goes on as the engines of tokenizers do, not as `regex`.
 
     An empty match where the last match ended does not count, and the search goes on one character later.
     Nothing matches in an empty text.

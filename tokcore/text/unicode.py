@@ -83,7 +83,7 @@ def letter_classes(code: str) -> np.ndarray:
 
 
 def runs_of(pattern: str) -> list[tuple[int, int]]:
-    """Returns the runs of code points that a pattern of no surrogates matches, as (first, last + 1)."""
+    """Returns the runs of code points that a pattern matches, surrogates too, as (first, last + 1)."""
     import regex
 
     text = ''.join(map(chr, range(CODE_POINTS)))
