@@ -219,7 +219,7 @@ class BeamMerges:
             self, self.learning, most_cells, on_merges, self._end_round, choose_threshold
         )
 
-    def merge_and_count(self, learning: Learning) -> int:
+    def merge_and_count(self, learning: Learning) -> tuple[int, int]:
         """As of `cutting.Words`."""
         merges = len(learning.pairs)
         made = self._files.numbers_of_merges()
@@ -230,7 +230,8 @@ class BeamMerges:
         for number in made:
             if number != merges:
                 self._files.delete_words(number)
-        return max((table.largest_count for table in self._pairs), default=0)
+        largest = max((table.largest_count for table in self._pairs), default=0)
+        return sum(table.distinct for table in self._pairs), largest
 
     def cut(self, threshold: int, most_cells: int) -> tuple[TokenTable, int]:
         """As of `cutting.Words`."""
@@ -414,6 +415,7 @@ class _WrittenTable(NamedTuple):
     """A file of the sums of a partition."""
 
     path: str
+    distinct: int
     largest_count: int
     cells: int
 
@@ -429,7 +431,7 @@ def _write_table(
     frequent = table.pick((table.counts >= least_count).nonzero()[0])
     write_checked(path, frequent.to_bytes())
     largest = int(table.counts.max(initial=0))
-    return _WrittenTable(path, largest, count_cells(frequent) if count_cells else 0)
+    return _WrittenTable(path, len(table), largest, count_cells(frequent) if count_cells else 0)
 
 
 def _read_table(path: str) -> TokenTable:

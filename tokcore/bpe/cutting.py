@@ -64,18 +64,21 @@ _0, _1 = np.uint64(0), np.uint64(1)
 class Round:
     """What a round did."""
 
+    largest_count: int  # of a pair, when it began
     threshold: int  # fragments were cut where pairs are rarer, and merges made down to it
+    pairs: int  # distinct ones
     fragments: int  # distinct ones
     cells: int  # the memory that the trainer needed for the fragments, in symbols and borders
+    merges: int  # that it made
 
 
 class Words(Protocol):
     """The words to learn from, wherever they are."""
 
-    def merge_and_count(self, learning: Learning) -> int:
+    def merge_and_count(self, learning: Learning) -> tuple[int, int]:
         """Makes the merges so far in all words, and counts the pairs that may then be merged.
 
-        Returns the largest count, or 0.
+        Returns how many distinct pairs there are, and the largest count, or 0.
         """
 
     def cut(self, threshold: int, most_cells: int) -> tuple[TokenTable, int]:
@@ -161,14 +164,16 @@ def learn_in_rounds(
     """
     choose = choose_threshold or _default_threshold
     while not learning.is_complete:
-        largest = words.merge_and_count(learning)
+        made = len(learning.pairs)
+        distinct, largest = words.merge_and_count(learning)
         if largest < learning.min_count:
             break
         chosen = choose(largest, learning.min_count)
         fragments, threshold = words.cut(chosen, min(most_cells, MOST_CELLS))
         learning.merge_words(fragments, threshold, on_merges)
         if on_round is not None:
-            on_round(Round(threshold, len(fragments), count_cells(fragments)))
+            merges, cells = len(learning.pairs) - made, count_cells(fragments)
+            on_round(Round(largest, threshold, distinct, len(fragments), cells, merges))
 
 
 def _default_threshold(largest: int, min_count: int) -> int:
@@ -239,7 +244,7 @@ class LocalWords:
         self._applied = 0
         self._pairs = TokenTable.from_items(())
 
-    def merge_and_count(self, learning: Learning) -> int:
+    def merge_and_count(self, learning: Learning) -> tuple[int, int]:
         """As of `Words`."""
         merges = NewMerges.since(self._applied, learning)
         self._applied = len(learning.pairs)
@@ -248,8 +253,8 @@ class LocalWords:
             merged = merge_words(table, merges)
             add_pair_counts(merged, merges, sums)
             self._tables[index] = self._stored(index, merged)
-        self._pairs = TokenTable(*sums.finish())
-        return int(self._pairs.counts.max(initial=0))
+        pairs = self._pairs = TokenTable(*sums.finish())
+        return len(pairs), int(pairs.counts.max(initial=0))
 
     def cut(self, threshold: int, most_cells: int) -> tuple[TokenTable, int]:
         """As of `Words`."""

@@ -60,11 +60,13 @@ def halved(largest, min_count):
 
 
 def test_the_example_of_the_module():
+    rounds = []
     table = TokenTable.from_items([('lower', 2), ('low', 5)])
     rules = dataclasses.replace(CHARACTERS, min_count=2)
-    learned = learn_by_cutting(lambda: [table], rules, ANY_SIZE)
+    learned = learn_by_cutting(lambda: [table], rules, ANY_SIZE, on_round=rounds.append)
     assert [left + right for left, right in learned.merges] == ['lo', 'low', 'er', 'lower']
     assert learned.counts.tolist() == [7, 7, 2, 2]
+    assert sum(round_.merges for round_ in rounds) == 4
     counts = cut_and_learned({'lower': 2, 'low': 5}, rules, lambda largest, _: min(largest, 4))
     assert counts == result(learned)
 
