@@ -91,7 +91,7 @@ def test_a_part_that_fails_stops_those_after_it_and_no_other(tmp_path):
     assert files_in(tmp_path) == []
 
 
-def test_an_index_that_cannot_be_written_is_told_with_its_name(tmp_path):
+def test_the_error_of_an_index_that_cannot_be_written_names_it(tmp_path):
     """As on a disk that is full when the shard has just found room."""
     shard = OrderedShardWriter(str(tmp_path), 'shard', 1)
     rows = rows_of_bytes(bytes(100_000))

@@ -380,7 +380,8 @@ def check_whole(text, start, end, classes):
             failed |= _MANY_SINGLE
         waiting = before if kind & _SINGLE else 0
         if kind & _DIGIT:
-            if digit < position == _byte_run_end(text, digit, position, _BLANK, _BLANK):
+            blank_end = _byte_run_end(text, digit, position, _BLANK, _BLANK)
+            if digit < position and blank_end == position:
                 failed |= _DIGITS
             digit = after
         elif kind & (_DOUBLE | _SINGLE | _MARK):

@@ -125,6 +125,8 @@ def test_a_writer_that_fails_leaves_nothing(store):
 
 def test_folders_and_links_are_not_there(store):
     assert filesystem.make_folders('memory://x/out') == []
+    with Claim('memory://x/out/lock', 'an output') as claim:
+        assert claim.folder is None
     filesystem.delete_if_empty('memory://x/out')
     with WorkFolder('memory://x/work', 'memory://x/out').made():
         pass
